@@ -129,8 +129,9 @@ public:
     void mark(std::size_t offset, std::size_t bytes);
     void unmark(std::size_t offset, std::size_t bytes);
     std::optional<Interrupt> next_interrupt(Deadline deadline);
-    /// For poll and epoll: readable while interrupts wait. Take them with
-    /// next_interrupt(Deadline::now()) until there is none; do not read or close the descriptor.
+    /// For poll and epoll: readable while interrupts wait, and where this process runs the node's
+    /// engine on link udp, when a datagram has come. Take them with next_interrupt(Deadline::now())
+    /// until there is none; do not read or close the descriptor.
     /// Throws Error(unknown_link) in a simulated process.
     int interrupt_fd();
     /// Called on a helper thread (simulated: by the world) for each interrupt; next_interrupt then

@@ -90,6 +90,7 @@ enum class BellUse : unsigned { interrupts, posts, count_ };
 struct BellPlace {
     std::atomic<std::uint64_t> inode;       ///< of the pipe; 0: there is none
     std::atomic<std::uint32_t> descriptor;  ///< its number in the rank's process
+    std::atomic<std::uint32_t> rung;        ///< since the rank cleared it: 1
 };
 
 struct alignas(kLineBytes) RankSlot {

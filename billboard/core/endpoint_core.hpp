@@ -189,6 +189,11 @@ public:
         return result == BBP_OK ? static_cast<int>(dests.size()) : result;
     }
     int fd() override { return taking_.fd(); }
+    rmem::InterruptSource* wake_source() noexcept override {
+        if constexpr (requires { own_.memory.interrupt_source(); })
+            return own_.memory.interrupt_source();
+        return nullptr;
+    }
     rmem::Ring* ring() noexcept override {
         if constexpr (M::kHasDescriptors) return &own_.member.ring();
         return nullptr;

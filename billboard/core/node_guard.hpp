@@ -82,6 +82,7 @@ public:
     }
     int fd() override { return core_.fd(); }
     rmem::Ring* ring() noexcept override { return core_.ring(); }
+    rmem::InterruptSource* wake_source() noexcept override { return core_.wake_source(); }
     void give_way() override { core_.give_way(); }
     bool is_crowded() override { return core_.is_crowded(); }
     bool has_left(unsigned s) override { return core_.has_left(s); }

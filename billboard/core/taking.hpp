@@ -337,8 +337,13 @@ void Taking<Own>::look_around(int src) {
     }
     if (!wake_fd_) return;
     wake_fd_->arm();
-    if (own_.board.find(0) >= 0 || aside_.has_messages() || own_.memory.in_flight())
+    // What was posted before may not be in the bank yet. (Where the descriptor has a source it is
+    // readable then.)
+    if (!wake_fd_->has_source()) own_.memory.progress();
+    if (own_.board.find(0) >= 0 || aside_.has_messages() || own_.memory.in_flight() ||
+        wake_fd_->is_busy()) {
         wake_fd_->signal();
+    }
 }
 
 [[nodiscard]] inline int too_small(unsigned s, std::size_t size, std::size_t cap,
@@ -499,7 +504,10 @@ int Taking<Own>::fd() {
     } else {
         return guarded([&] {
             if (!wake_fd_) {
-                wake_fd_ = std::make_unique<WakeFd>(own_.member.ring(), own_.me);
+                rmem::InterruptSource* source = nullptr;
+                if constexpr (requires { own_.memory.interrupt_source(); })
+                    source = own_.memory.interrupt_source();
+                wake_fd_ = std::make_unique<WakeFd>(own_.member.ring(), own_.me, source);
                 wake_fd_->signal();  // something may have come before: the first look finds out
             }
             return wake_fd_->get();

@@ -5,20 +5,21 @@
 
 namespace billboard {
 
-WakeFd::WakeFd(rmem::Ring& ring, unsigned rank)
+WakeFd::WakeFd(rmem::Ring& ring, unsigned rank, rmem::InterruptSource* source)
     : ring_(ring),
       rank_(rank),
-      bell_(ring, rank, rmem::BellUse::posts),
+      source_(source),
+      bell_(ring, rank, rmem::BellUse::posts, source != nullptr ? source->descriptor() : -1),
       // The count before the thread: what wakes it while it starts must not be taken for seen.
       thread_(
           "bbp-fd", [this, seen = rmem::wake_count(ring, rank)] { run(seen); },
           [this] { rmem::wake_rank(ring_, rank_); }) {
     bell_.show();
+    rmem::ask_attention(ring_, rank_, rmem::kAttentionDescriptor);
 }
 
 void WakeFd::arm() noexcept {
     bell_.clear();
-    rmem::ask_attention(ring_, rank_, rmem::kAttentionDescriptor);
 }
 
 void WakeFd::signal() noexcept {
@@ -27,13 +28,10 @@ void WakeFd::signal() noexcept {
 
 void WakeFd::run(std::uint32_t seen) noexcept {
     for (;;) {
-        rmem::sleep_until_woken(ring_, rank_, seen, rmem::kMaxSleepNs);
-        const std::uint32_t now = rmem::wake_count(ring_, rank_);
+        rmem::sleep_until_woken(ring_, rank_, seen, kLookNs);
+        seen = rmem::wake_count(ring_, rank_);
         if (thread_.is_stopping()) break;
-        if (now == seen) continue;
-        seen = now;
-        rmem::clear_attention(ring_, rank_, rmem::kAttentionDescriptor);
-        signal();
+        if (bell_.was_rung()) signal();
     }
     rmem::clear_attention(ring_, rank_, rmem::kAttentionDescriptor);
 }

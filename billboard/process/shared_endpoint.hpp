@@ -105,6 +105,9 @@ public:
         return held([](Endpoint& e) { return e.fd(); });
     }
     rmem::Ring* ring() noexcept override { return process_.endpoint().ring(); }
+    rmem::InterruptSource* wake_source() noexcept override {
+        return process_.endpoint().wake_source();
+    }
     void give_way() override {
         held([](Endpoint& e) {
             e.give_way();

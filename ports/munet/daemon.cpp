@@ -27,7 +27,8 @@ constexpr int kBlindSleepMs = 1;            ///< the same where wake-ups may be 
 Daemon::Part::Part(std::unique_ptr<billboard::Endpoint> opened, unsigned nodes)
     : rank(std::move(opened)), network(*rank, nodes), non_member(*rank) {
     if (rank->ring() != nullptr)
-        wake_fd = std::make_unique<billboard::WakeFd>(*rank->ring(), rank->rank());
+        wake_fd =
+            std::make_unique<billboard::WakeFd>(*rank->ring(), rank->rank(), rank->wake_source());
 }
 
 Daemon::Daemon(const DaemonConfig& config, Join join)

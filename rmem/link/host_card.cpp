@@ -20,7 +20,7 @@ InterruptHelper& HostInterrupts::helper() {
     // relaxed is enough: the change that is noted orders it
     ring_.rank(rank_).needs_delivery.store(1, std::memory_order_relaxed);
     ring_.delivery().note_change();
-    helper_ = std::make_unique<InterruptHelper>(ring_, rank_, board_);
+    helper_ = std::make_unique<InterruptHelper>(ring_, rank_, board_, source_);
     return *helper_;
 }
 

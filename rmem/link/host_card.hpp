@@ -43,8 +43,10 @@ std::shared_ptr<Membership> membership_of(const std::shared_ptr<Seat<M>>& seat) 
 /// Interrupts that a thread of this process hands out, if they are to be.
 class HostInterrupts final : public CardInterrupts {
 public:
-    HostInterrupts(Ring& ring, unsigned rank, InterruptBoard& board)
-        : ring_(ring), rank_(rank), board_(board) {}
+    /// `source` may be null; it outlives this.
+    HostInterrupts(Ring& ring, unsigned rank, InterruptBoard& board,
+                   InterruptSource* source = nullptr)
+        : ring_(ring), rank_(rank), board_(board), source_(source) {}
 
     void watch(std::size_t offset, std::size_t bytes, Trigger trigger) override {
         board_.watch(offset, bytes, trigger);
@@ -64,6 +66,7 @@ private:
     Ring& ring_;
     const unsigned rank_;
     InterruptBoard& board_;
+    InterruptSource* const source_;
     std::unique_ptr<InterruptHelper> helper_;
 };
 

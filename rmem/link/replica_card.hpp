@@ -19,7 +19,7 @@ public:
     explicit ReplicaCard(const std::shared_ptr<Seat<M>>& seat)
         : HostCard(membership_of(seat)),
           memory_(seat->memory),
-          interrupts_(member_.ring(), member_.rank(), memory_.interrupts()) {}
+          interrupts_(member_.ring(), member_.rank(), memory_.interrupts(), source_of(memory_)) {}
     /// Messages may go on with the memory.
     ~ReplicaCard() override {
         if (!member_.held()) return;
@@ -81,6 +81,11 @@ public:
     }
 
 private:
+    static InterruptSource* source_of(M& memory) noexcept {
+        if constexpr (requires { memory.interrupt_source(); }) return memory.interrupt_source();
+        return nullptr;
+    }
+
     M& memory_;
     bool me_last_ = false;
     bool filter_ = false;

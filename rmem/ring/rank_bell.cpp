@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/rank_bell.hpp"
 
+#include "rmem/base/marks.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +21,7 @@ namespace rmem {
 namespace {
 
 constexpr std::size_t kMostOpen = 64;
+constexpr unsigned kUnrungARead = 8;
 
 bool write_once(int fd) noexcept {
     const char once = 1;
@@ -60,15 +64,25 @@ private:
 
 }  // namespace
 
-RankBell::RankBell(Ring& ring, unsigned rank, BellUse use)
+RankBell::RankBell(Ring& ring, unsigned rank, BellUse use, int also)
     : place_(ring.rank(rank).bells[static_cast<std::size_t>(use)]), owner_(::getpid()) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
+    const auto expect = [rank](bool is_there) {
+        if (is_there) return;
         throw Error(Errc::system, fmt::format("the descriptor of rank {} to be polled: {}", rank,
                                               std::strerror(errno)));
-    }
+    };
+    std::array<int, 2> ends{};
+    expect(::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) == 0);
     read_ = Descriptor(ends[0]);
     write_ = Descriptor(ends[1]);
+    if (also < 0) return;
+    both_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+    expect(both_.get() >= 0);
+    for (const int one : {read_.get(), also}) {
+        epoll_event readable{};
+        readable.events = EPOLLIN;
+        expect(::epoll_ctl(both_.get(), EPOLL_CTL_ADD, one, &readable) == 0);
+    }
 }
 
 RankBell::~RankBell() {
@@ -78,7 +92,8 @@ RankBell::~RankBell() {
 void RankBell::show() noexcept {
     struct stat found {};
     if (::fstat(read_.get(), &found) != 0) return;
-    // relaxed is enough: a number that is not the inode's is found out
+    // relaxed is enough, for both: (1); a number that is not the inode's is found out
+    place_.rung.store(0, std::memory_order_relaxed);
     place_.descriptor.store(static_cast<std::uint32_t>(read_.get()), std::memory_order_relaxed);
     // (1) - this release-store synchronizes-with the acquire-load (2)
     place_.inode.store(found.st_ino, std::memory_order_release);
@@ -89,23 +104,37 @@ void RankBell::hide() noexcept {
     place_.inode.store(0, std::memory_order_relaxed);
 }
 
-void RankBell::signal() const noexcept {
+void RankBell::signal() noexcept {
+    place_.rung.store(1, std::memory_order_relaxed);  // relaxed is enough: for clear()
     static_cast<void>(write_once(write_.get()));
 }
 
-void RankBell::clear() const noexcept {
+void RankBell::clear() noexcept {
+    // Who rings from now on finds 0, and writes. One that was slow may have written after the last
+    // time: then it is heard for nothing, a few times.
+    if (!was_rung() && ++unrung_ % kUnrungARead != 0) return;
     std::array<char, 256> rung;
     while (::read(read_.get(), rung.data(), rung.size()) == static_cast<ssize_t>(rung.size())) {
     }
+    // (3) - this acq_rel exchange synchronizes-with the acq_rel exchange (4): what was posted
+    // before that is seen by the look after this
+    place_.rung.exchange(0, std::memory_order_acq_rel);
+}
+
+bool RankBell::was_rung() const noexcept {
+    return place_.rung.load(std::memory_order_relaxed) != 0;  // relaxed is enough: asked again
 }
 
 bool ring_bell(const Ring& ring, unsigned rank, BellUse use) noexcept try {
     static Opened& opened = *new Opened;  // for as long as any thread may ring
-    const RankSlot& slot = ring.rank(rank);
-    const BellPlace& place = slot.bells[static_cast<std::size_t>(use)];
+    RankSlot& slot = ring.rank(rank);
+    BellPlace& place = slot.bells[static_cast<std::size_t>(use)];
     // (2) - this acquire-load synchronizes-with the release-store (1)
     const std::uint64_t inode = place.inode.load(std::memory_order_acquire);
     if (inode == 0) return false;
+    // (4) - this acq_rel exchange synchronizes-with the acq_rel exchange (3)
+    if (place.rung.exchange(1, std::memory_order_acq_rel) != 0) return true;
+    RMEM_MARK("bell.said");
     // relaxed is enough, for both: wrong ones are found out
     return opened.ring(slot.pid.load(std::memory_order_relaxed),
                        place.descriptor.load(std::memory_order_relaxed), inode);

@@ -198,10 +198,8 @@ void wake_rank(const Ring& ring, unsigned rank) noexcept {
 }
 
 void wake_asked(const Ring& ring, unsigned rank, std::uint32_t asked) noexcept {
-    if ((asked & kAttentionDescriptor) != 0) {
-        clear_attention(ring, rank, kAttentionDescriptor);  // before: it may ask again at once
-        if (ring_bell(ring, rank, BellUse::posts)) asked &= ~kAttentionDescriptor;
-    }
+    if ((asked & kAttentionDescriptor) != 0 && ring_bell(ring, rank, BellUse::posts))
+        asked &= ~kAttentionDescriptor;
     if (asked != 0) wake_rank(ring, rank);
 }
 

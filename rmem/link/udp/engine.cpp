@@ -176,6 +176,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
         leave(leaving, now);
         idle_until_ns_ = due_ns();
     }
+    deferred_until_ns_.set(std::min(arrivals_.due_ns(), faults_.due_ns()));
     arrivals_.punctuality().end();
 }
 
@@ -342,15 +343,6 @@ void Engine::sleep(std::int64_t longest_ns) noexcept {
     sleeps_.set(true);
     rest(longest_ns);
     sleeps_.set(false);
-}
-
-bool Engine::serves_descriptor() noexcept {
-    if (!own_rank_ || serves_descriptor_.get()) return serves_descriptor_.get();
-    // relaxed is enough: a thread that asks is there for long
-    const std::uint32_t asked = ring_.attention()[*own_rank_].load(std::memory_order_relaxed);
-    if ((asked & (kAttentionInterrupts | kAttentionDescriptor)) == 0) return false;
-    serves_descriptor_.set(true);
-    return true;
 }
 
 void Engine::on_bound_violation(ViolationHook hook) {

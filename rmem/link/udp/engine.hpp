@@ -109,9 +109,11 @@ public:
     /// The same, for the rank that runs the engine.
     void sleep(std::int64_t longest_ns) noexcept override;
     bool sleeps() const noexcept { return sleeps_.get(); }
-    /// Whether the own rank's program may wait for a descriptor or a callback, and not in a call:
-    /// once it has, from then on.
-    bool serves_descriptor() noexcept;
+    /// To be waited for with poll(2) by others than the engine: readable when something has come.
+    int descriptor() const noexcept { return socket_.handle(); }
+    /// Whether something that has come is held back, for a timing profile or by a fault, and due
+    /// before a helper would stand in for one who waits for the descriptor.
+    bool defers() const noexcept { return deferred_until_ns_.get() - now_ns() < kTailNs; }
     /// Whether it has slept since this was asked last.
     bool take_slept() noexcept {
         if (!has_slept_.get()) return false;
@@ -236,7 +238,7 @@ private:
     Ring& ring_;
     const unsigned node_;
     const std::optional<unsigned> own_rank_;
-    Hint<bool> serves_descriptor_ = false;
+    Hint<std::int64_t> deferred_until_ns_ = kNever;
     /// What NodeBoard::membership_changes was when no other program had opened the node.
     Hint<std::uint32_t> unshared_at_ = 0;
     NodeBoard& board_;

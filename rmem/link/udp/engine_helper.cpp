@@ -82,7 +82,7 @@ void EngineHelper::work() {
     engine_.show_real_time(HelperThread::ask_for_real_time());
     ::prctl(PR_SET_TIMERSLACK, kExactNs);
     while (!thread_.is_stopping()) {
-        const std::uint64_t before = attended_.get();
+        const std::uint64_t before = attendance();
         if (!is_always()) pause();
         if (is_active()) poll_actively();
         if (is_always() || (!is_active() && !is_attended_since(before))) stand_in();
@@ -91,7 +91,7 @@ void EngineHelper::work() {
 
 void EngineHelper::stand_in() {
     takeovers_.add();
-    const std::uint64_t before = attended_.get();
+    const std::uint64_t before = attendance();
     do {
         engine_.run();
         engine_.stand_by(is_active() ? look_ns_ : 0);

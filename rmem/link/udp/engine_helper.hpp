@@ -8,7 +8,7 @@
 /// Three states:
 ///   standing in   blocks in the engine (Engine::stand_by): a datagram or the next timer wakes it,
 ///                 and nothing else. Always, while the program reads its bank by plain loads
-///                 (`set_always(true)`), and once it has waited for a descriptor or a callback.
+///                 (`set_always(true)`).
 ///   looking       the program has run the engine since the last look. Looks again after kLookNs,
 ///                 and stands in if the program has not.
 ///   parked        the program sleeps in a call of its own, and is woken by what comes. Until its
@@ -33,12 +33,13 @@
 #include "rmem/base/relaxed.hpp"
 #include "rmem/link/udp/engine.hpp"
 #include "rmem/link/udp/neighbours.hpp"
+#include "rmem/ring/interrupt_helper.hpp"
 
 #include <atomic>
 
 namespace rmem::udp {
 
-class RMEM_API EngineHelper {
+class RMEM_API EngineHelper final : public InterruptSource {
 public:
     static constexpr std::int64_t kLookNs = Engine::kTailNs;
     static constexpr std::int64_t kActiveNs = 250'000;
@@ -48,6 +49,15 @@ public:
     void set_always(bool always);
     /// The program runs the engine itself; called often.
     void attend() noexcept { attended_.add(); }
+
+    // ---- For descriptors and callbacks: these, too, are attendance
+    int descriptor() const noexcept override { return engine_.descriptor(); }
+    bool is_busy() const noexcept override { return engine_.defers(); }
+    void serve() override {
+        served_.add();
+        engine_.run();
+    }
+
     /// The program's wait is over, in which it may have slept.
     void take_back() {
         if (engine_.take_slept()) [[unlikely]]
@@ -66,12 +76,11 @@ public:
 
 private:
     bool is_attended_since(std::uint64_t count) const noexcept {
-        return attended_.get() != count || engine_.sleeps();
+        return attendance() != count || engine_.sleeps();
     }
-    // relaxed is enough, twice: hints, and the setter wakes the thread
-    bool is_always() const noexcept {
-        return always_.load(std::memory_order_relaxed) || engine_.serves_descriptor();
-    }
+    // relaxed is enough: a hint, and the setter wakes the thread
+    bool is_always() const noexcept { return always_.load(std::memory_order_relaxed); }
+    std::uint64_t attendance() const noexcept { return attended_.get() + served_.get(); }
     bool is_active() const noexcept { return polls_actively_.load(std::memory_order_relaxed); }
     void begin_watching();
     void follow_datagrams() noexcept;
@@ -89,7 +98,8 @@ private:
     int processor_ = -1;  ///< to which it keeps; -1: to none
     int next_ = -1;       ///< on which the last datagrams came in
     unsigned times_ = 0;  ///< in a row
-    Counter<> attended_;
+    Counter<> attended_;  ///< by the program's thread
+    Counter<> served_;    ///< by the thread behind a callback
     Counter<> takeovers_;
     HelperThread thread_;
 };

@@ -107,6 +107,8 @@ public:
     void keep_applying(bool on);
 
     InterruptBoard& interrupts() noexcept { return interrupts_; }
+    /// Of the program that runs the engine; null: others bring interrupts and messages.
+    InterruptSource* interrupt_source() noexcept { return helper_.get(); }
     std::int64_t bound_ns() const noexcept { return bound_ns_; }
     /// Of a client's node its engine's process hears of it, and the counters.
     void on_bound_violation(std::function<void(const BoundViolation&)> callback);

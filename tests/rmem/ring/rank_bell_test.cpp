@@ -6,10 +6,13 @@
 #include "tests/support/test_ring.hpp"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <optional>
+#include <thread>
 
 namespace rmem {
 namespace {
@@ -60,12 +63,48 @@ TEST_F(RankBellTest, is_rung_for_its_use_alone) {
     EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::interrupts));
 }
 
-TEST_F(RankBellTest, stays_rung_when_it_is_rung_more_often_than_a_pipe_holds) {
+TEST_F(RankBellTest, is_written_to_once_until_it_is_cleared) {
     RankBell bell(*ring.ring(), 0, BellUse::posts);
     bell.show();
-    for (int i = 0; i < 70'000; ++i) {
-        ASSERT_TRUE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    for (int round = 0; round < 3; ++round) {
+        EXPECT_FALSE(bell.was_rung());
+        for (int i = 0; i < 10; ++i) EXPECT_TRUE(ring_bell(*ring.ring(), 0, BellUse::posts));
+        EXPECT_TRUE(bell.was_rung());
+        int waiting = 0;
+        ASSERT_EQ(::ioctl(bell.handle(), FIONREAD, &waiting), 0);
+        EXPECT_EQ(waiting, 1);
+        bell.clear();
+        EXPECT_FALSE(is_readable(bell.handle()));
     }
+}
+
+TEST_F(RankBellTest, loses_no_post_between_its_clearing_and_the_look_after_that) {
+    RankBell bell(*ring.ring(), 0, BellUse::posts);
+    bell.show();
+    constexpr std::uint32_t kPosts = 20'000;
+    std::atomic<std::uint32_t> post{0}, taken{0};
+    std::thread ringer([&] {
+        for (std::uint32_t i = 1; i <= kPosts; ++i) {
+            post.store(i, std::memory_order_release);
+            EXPECT_TRUE(ring_bell(*ring.ring(), 0, BellUse::posts));
+            while (taken.load() != i) std::this_thread::yield();
+        }
+    });
+    for (std::uint32_t seen = 0; seen != kPosts;) {
+        pollfd wanted{bell.handle(), POLLIN, 0};
+        ASSERT_EQ(::poll(&wanted, 1, static_cast<int>(kPatienceNs / 1'000'000)), 1);
+        bell.clear();
+        seen = post.load(std::memory_order_acquire);
+        taken = seen;
+    }
+    ringer.join();
+}
+
+TEST_F(RankBellTest, stays_rung_when_it_is_signalled_more_often_than_a_pipe_holds) {
+    RankBell bell(*ring.ring(), 0, BellUse::posts);
+    bell.show();
+    for (int i = 0; i < 70'000; ++i) bell.signal();
+    EXPECT_TRUE(is_readable(bell.handle()));
     bell.clear();
     EXPECT_FALSE(is_readable(bell.handle()));
 }
@@ -86,10 +125,12 @@ TEST_F(RankBellTest, is_not_written_to_when_it_is_no_pipe_or_another) {
     const std::uint64_t inode = place.inode;
     place.inode = inode + 1'000'000;
     EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    bell.clear();
     std::FILE* const file = std::tmpfile();
     place.descriptor = static_cast<std::uint32_t>(::fileno(file));
     EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
     EXPECT_EQ(::lseek(::fileno(file), 0, SEEK_END), 0) << "the file is as it was";
+    bell.clear();
     std::fclose(file);
     place.descriptor = 1'000'000;
     EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
