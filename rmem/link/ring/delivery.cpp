@@ -95,6 +95,8 @@ void RingDelivery::stop() noexcept {
 bool RingDelivery::claim() {
     if (has_changed()) look_around();
     if (is_each_wanted_ || !has_fences_) return false;
+    // relaxed is enough: stored by this thread
+    claimed_from_ = log_.head.load(std::memory_order_relaxed);
     // (8) - this release-store synchronizes-with the acquire-load engine_outward.cpp (5)
     log_.deliverer.store(incarnation_, std::memory_order_release);
     return true;

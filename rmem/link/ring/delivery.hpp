@@ -85,6 +85,8 @@ public:
     /// the others: the engines leave it alone. Before the append, or for what is under way. False:
     /// some rank wants each write.
     [[nodiscard]] bool claim();
+    /// Where the log ended when it was claimed.
+    std::uint64_t claimed_from() const noexcept { return claimed_from_; }
     /// After the append: false, the engines have to do it.
     [[nodiscard]] bool keeps_claim();
     void release_claim() noexcept;
@@ -124,7 +126,8 @@ private:
 
     bool on_ = false;
     bool is_each_wanted_ = true;
-    bool is_needed_ = false;         ///< by a program that does not run its engine
+    bool is_needed_ = false;  ///< by a program that does not run its engine
+    std::uint64_t claimed_from_ = 0;
     bool is_timed_ = true;           ///< each write, for recorders or the bound
     bool is_measured_ = false;       ///< this write
     std::uint32_t changes_seen_;     ///< when it last looked around

@@ -506,7 +506,7 @@ void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     // relaxed is enough: as in done_already()
     if (position <= slot_.applied[rank].load(std::memory_order_relaxed)) return;
     // (1) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (1) and
-    // engine_outward.cpp (7) and engine_outward.cpp (8)
+    // engine_outward.cpp (7), engine_outward.cpp (8) and engine_outward.cpp (9)
     slot_.applied[rank].store(position, std::memory_order_release);
 }
 

@@ -67,8 +67,8 @@ public:
     bool run_for_fifo();
 
     /// The same by the thread that has claimed the own rank's log (rmem/link/ring/delivery.hpp),
-    /// which also brings the own writes to the other nodes.
-    bool run_and_deliver();
+    /// when it ended at `claimed_from`; it also brings the own writes to the other nodes.
+    bool run_and_deliver(std::uint64_t claimed_from);
     /// Own writes that fall due while the log is not claimed are remembered for the next claim.
     void set_brings_own(bool on) noexcept { brings_own_.set(on); }
 
@@ -113,7 +113,7 @@ private:
         LogReader::Entry entry;
         std::uint64_t before = 0;      ///< position after the record before it
         std::int64_t unseen_ns = 0;    ///< its writer published it that long after its time
-        std::int64_t due_ns = kNever;  ///< it has come here, at that time
+        std::int64_t due_ns = kNever;  ///< it has come here, at that time; 0: long ago
         std::int64_t stored_ns = 0;    ///< it was put into the bank then; 0: it was not yet
         bool gone = false;             ///< lost, but something before it is under way
     };
@@ -183,7 +183,10 @@ private:
     bool is_claimed(unsigned rank) const noexcept;
     void note_outward(const Flight& flight, const WireOutcome& outcome);
     void deliver_outward();
+    void deliver_come_round();
     [[nodiscard]] bool deliver(const Outward& write);
+    [[nodiscard]] bool is_let_go(const Outward& write) const noexcept;
+    void put(const Outward& write, std::uint64_t has);
     bool is_next_of(unsigned node, const Flight& flight) const noexcept;
     void report_violations();
     void drop_if_idle();
@@ -242,8 +245,9 @@ private:
     ViolationHook hook_;
 
     std::uint64_t in_flight_ = 0;
-    bool brings_ = false;  ///< this run is of the thread that has claimed the own log
-    bool holds_ = false;   ///< flights that have come, and are left to their writer
+    bool brings_ = false;             ///< this run is of the thread that has claimed the own log…
+    std::uint64_t claimed_from_ = 0;  ///< …when it ended there
+    bool holds_ = false;              ///< flights that have come, and are left to their writer
     Stored stored_;
     std::int64_t work_ns_ = 0;    ///< the work since the last look at the clock may have taken
     bool applied_any_ = false;    ///< in this run, to the own bank

@@ -32,8 +32,8 @@ public:
 
     [[nodiscard]] bool try_lock() noexcept {
         std::uint32_t holder = 0;
-        // (1) - this acquire-exchange synchronizes-with the release-store (2) of the last holder;
-        // relaxed is enough where it fails
+        // (1) - this acquire-exchange synchronizes-with the release-store (2) of the last holder,
+        // and with the acq_rel add engine_outward.cpp (10); relaxed is enough where it fails
         if (word_.compare_exchange_strong(holder, mine_, std::memory_order_acquire,
                                           std::memory_order_relaxed)) {
             return true;
@@ -44,7 +44,7 @@ public:
         // relaxed is enough: no other holder takes it over while this one is alive
         RMEM_CHECK_IF(false, word_.load(std::memory_order_relaxed) == mine_);
         // (2) - this release-store synchronizes-with the acquire-exchanges (1) and
-        // engine_lock.cpp (3)
+        // engine_lock.cpp (3), and with the acq_rel add engine_outward.cpp (10)
         word_.store(0, std::memory_order_release);
     }
 

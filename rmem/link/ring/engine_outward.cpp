@@ -13,11 +13,13 @@ constexpr std::int64_t kGiveUpNs = 1'000'000;  // …what could not be brought f
 
 }  // namespace
 
-bool RingEngine::run_and_deliver() {
+bool RingEngine::run_and_deliver(std::uint64_t claimed_from) {
     if (!lock_.try_lock()) return false;
     brings_ = true;
+    claimed_from_ = claimed_from;
     deliver_outward();
     step(false);
+    deliver_come_round();
     brings_ = false;
     report_violations();
     return true;
@@ -50,29 +52,67 @@ void RingEngine::deliver_outward() {
     outward_.resize(kept);
 }
 
+/// What has come round is due everywhere. Runs of this engine while the log was not claimed have let
+/// it pass.
+void RingEngine::deliver_come_round() {
+    const Flights& own = flights_[rank_];
+    const std::uint64_t end = own.empty() ? fed_[rank_] : own.front().before;
+    LogReader log(ring_.log(rank_), kLogBytes);
+    Outward write;
+    write.flight.due_ns = 0;
+    for (write.node = 0; write.node < node_alive_.size(); ++write.node) {
+        if (write.node == node_ || !node_alive_[write.node]) continue;
+        // (9) - this acquire-load synchronizes-with the release-store engine.cpp (1)
+        std::uint64_t has = ring_.node(write.node).applied[rank_].load(std::memory_order_acquire);
+        if (has >= end || has < log.oldest()) continue;
+        LogReader::Entry& entry = write.flight.entry;
+        for (log.seek(has); has < end && log.peek(entry) == LogReader::Found::record;
+             log.pass(entry)) {
+            if (entry.next > end || !is_let_go(write)) break;
+            put(write, has);
+            has = entry.next;
+        }
+    }
+}
+
+/// Whether the node's engine leaves this write to its writer: it does from the claim on, but a run
+/// that began before may have the write in its hands if it was in the log by then.
+bool RingEngine::is_let_go(const Outward& write) const noexcept {
+    if (write.flight.entry.position >= claimed_from_) return true;
+    // (10) - this acq_rel add synchronizes-with the release-store of the last holder
+    // engine_lock.hpp (2); and the acquire-exchange of the next one, engine_lock.hpp (1), with it,
+    // so that this one sees the claim
+    return ring_.node(write.node).engine_holder.fetch_add(0, std::memory_order_acq_rel) == 0;
+}
+
 /// Whether the node has all that comes before this write, and not the write.
 bool RingEngine::is_next_of(unsigned node, const Flight& flight) const noexcept {
     // (8) - this acquire-load synchronizes-with the release-store engine.cpp (1)
     const std::uint64_t has = ring_.node(node).applied[rank_].load(std::memory_order_acquire);
     return outward_.empty() && has >= flight.before && has <= flight.entry.position &&
-           flight.entry.position >= logs_[rank_].oldest();
+           flight.entry.position >= logs_[rank_].oldest() && is_let_go({node, flight});
 }
 
 /// False: an earlier write is not there yet.
 bool RingEngine::deliver(const Outward& write) {
     const Flight& flight = write.flight;
-    const LogRecord& record = flight.entry.record;
-    NodeSlot& slot = ring_.node(write.node);
     // (7) - this acquire-load synchronizes-with the release-store engine.cpp (1)
-    std::uint64_t has = slot.applied[rank_].load(std::memory_order_acquire);
+    const std::uint64_t has = ring_.node(write.node).applied[rank_].load(std::memory_order_acquire);
     const bool is_given_up = flight.due_ns < step_ns_ - kGiveUpNs;
     if (has > flight.entry.position || is_given_up) return true;
-    if (has < flight.before) return false;
+    if (has < flight.before || !is_let_go(write)) return false;
     // This thread alone gives the log back, and not for a node that has died.
-    if (flight.entry.position < logs_[rank_].oldest()) return true;
+    if (flight.entry.position >= logs_[rank_].oldest()) put(write, has);
+    return true;
+}
+
+/// Stores it into the node's bank, which has what lies below `has`.
+void RingEngine::put(const Outward& write, std::uint64_t has) {
+    const Flight& flight = write.flight;
+    NodeSlot& slot = ring_.node(write.node);
     if (flight.stored_ns == 0) {
-        static_cast<void>(
-            logs_[rank_].copy_words(flight.entry, ring_.bank(write.node) + record.offset));
+        static_cast<void>(logs_[rank_].copy_words(
+            flight.entry, ring_.bank(write.node) + flight.entry.record.offset));
     }
     RMEM_MARK("ring.stored-when-due");
     static_cast<void>(note_arrival(write.node, rank_, flight, flight.due_ns));
@@ -80,7 +120,6 @@ bool RingEngine::deliver(const Outward& write) {
     // relaxed is enough where it fails: nobody else applies what is claimed
     slot.applied[rank_].compare_exchange_strong(has, flight.entry.next, std::memory_order_release,
                                                 std::memory_order_relaxed);
-    return true;
 }
 
 }  // namespace rmem

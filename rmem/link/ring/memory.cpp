@@ -126,10 +126,12 @@ void RingMemory::stay() {
 bool RingMemory::bring(std::int64_t now, std::int64_t end) {
     bool is_done = false;
     while (delivery_.keeps_claim() && now < end) {
-        engine_.run_and_deliver();
+        engine_.run_and_deliver(delivery_.claimed_from());
         is_done = delivery_.is_everywhere(log_.head());
         if (is_done) break;
-        const std::int64_t due = std::min(engine_.next_due_ns() - RingEngine::kAwaitNs / 2, end);
+        const std::int64_t next = engine_.next_due_ns();  // kNever: another engine is waited for
+        const std::int64_t due =
+            next == kNever ? now : std::min(next - RingEngine::kAwaitNs / 2, end);
         do {
             cpu_relax();
             now = now_ns();
@@ -317,11 +319,13 @@ std::uint64_t RingMemory::reclaim() {
 bool RingMemory::flush(Deadline deadline) {
     delivery_.settle();
     const std::uint64_t target = log_.head();
+    const auto bring_all = [&] {
+        const std::int64_t now = now_ns();
+        const std::int64_t end = std::min(now + most_stay_ns_, deadline.at_ns);
+        return takes_time_ && delivery_.claim() && bring(now, end);
+    };
     // Those that sleep are woken if it does not go without.
-    const std::int64_t began = now_ns();
-    const std::int64_t end = std::min(began + most_stay_ns_, deadline.at_ns);
-    if (takes_time_ && delivery_.claim()) static_cast<void>(bring(began, end));
-    wake_behind(target);
+    if (!bring_all()) wake_behind(target);
     for (unsigned n = 0; n < ring_.config().nodes;) {
         const NodeSlot& slot = ring_.node(n);
         // (5) - this acquire-load synchronizes-with the acq_rel add rmem/ring/membership.cpp (3)
@@ -334,7 +338,7 @@ bool RingMemory::flush(Deadline deadline) {
         const std::int64_t now = now_ns();
         if (deadline.passed(now)) return false;
         if (n != node_) check_slow_node(n, epoch, now);
-        engine_.run();
+        if (!bring_all()) engine_.run();
         ::sched_yield();
     }
     counters_.add(LinkCounter::flushes);

@@ -282,23 +282,6 @@ TEST(RingDelivery, a_stream_comes_whole_where_a_program_loads_plainly) {
     EXPECT_TRUE(eventually([&] { return in_bank(ring, 1, 64) == 20'000; }));
 }
 
-TEST(RingDelivery, a_flush_brings_what_is_under_way_to_nodes_that_nobody_runs) {
-    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
-    allow_delivery(ring);
-    unsigned brought = 0;
-    for (std::uint32_t i = 1; i <= 20; ++i) {
-        a.memory.post_word(64, i);
-        if (a.memory.flush(Deadline::in(50'000'000)) && in_bank(ring, 2, 64) == i) {
-            ++brought;
-        } else {  // it was kept from running, and has left the write to their engines
-            b.await(64, i);
-            c.await(64, i);
-        }
-    }
-    EXPECT_GT(brought, 0U);
-}
-
 TEST(RingDelivery, an_engine_leaves_a_claimed_log_to_its_writer_and_takes_it_when_that_lets_go) {
     TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
     RingRank a(ring, 0, still()), b(ring, 1, still());

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+
+/// A writer that brings its writes itself to nodes that nobody runs.
+
+#include "rmem/link/ring/engine.hpp"
+#include "rmem/link/ring/memory.hpp"
+#include "rmem/ring/applied.hpp"
+#include "tests/support/test_ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace rmem {
+namespace {
+
+using test::kPatienceNs;
+using test::RingRank;
+using test::TestRing;
+
+std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
+    return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
+        ->load(std::memory_order_acquire);
+}
+
+/// Of the log of rank 0.
+std::uint64_t head_of(const TestRing& ring) {
+    return LogArea(ring.ring()->log(0), kLogBytes).header().head;
+}
+
+RingOptions still() {
+    RingOptions options;
+    options.helper = false;
+    return options;
+}
+
+/// As if ranks without a helper did not want each write.
+void allow_delivery(const TestRing& ring) {
+    for (unsigned r = 0; r < ring.config().ranks; ++r) ring.ring()->rank(r).wants_each_write = 0;
+    ring.ring()->delivery().note_change();
+}
+
+TEST(RingOutward, a_flush_brings_what_is_under_way_to_nodes_that_nobody_runs) {
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
+    allow_delivery(ring);
+    for (std::uint32_t i = 1; i <= 20; ++i) {
+        a.memory.post_word(64, i);
+        ASSERT_TRUE(a.memory.flush(Deadline::in(kPatienceNs))) << i;
+        for (const unsigned node : {1U, 2U}) ASSERT_EQ(in_bank(ring, node, 64), i);
+    }
+}
+
+/// As when a thread of the writer's process has run it, or the flush was kept from the processor.
+TEST(RingOutward, a_flush_brings_what_the_writers_own_engine_has_let_pass) {
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
+    allow_delivery(ring);
+    for (std::uint32_t i = 1; i <= 20; ++i) {
+        a.memory.post_word(64, i);
+        a.memory.post_word(68 + 4 * i, i);
+        a.await([&] { return applied_of(*ring.ring(), 0, 0) == head_of(ring); });
+        EXPECT_NE(in_bank(ring, 2, 64), i);
+        if (i % 2 == 0) a.memory.post_word(64, i + 100);  // and what is under way
+        ASSERT_TRUE(a.memory.flush(Deadline::in(kPatienceNs))) << i;
+        for (const unsigned node : {1U, 2U}) {
+            EXPECT_EQ(in_bank(ring, node, 64), i % 2 == 0 ? i + 100 : i);
+            EXPECT_EQ(in_bank(ring, node, 68 + 4 * i), i);
+        }
+    }
+    EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), 50U);
+    EXPECT_EQ(ring.slot(1).propagation.count(), 50U);
+    EXPECT_GE(ring.count(1, LinkCounter::late_by_host), 40U) << "nobody ran its engine";
+}
+
+/// It may be about to store a write that was not claimed when it looked: brought by its writer, and
+/// followed by the next, that would be undone.
+TEST(RingOutward, a_flush_takes_no_write_out_of_the_hands_of_a_running_engine) {
+    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    allow_delivery(ring);
+    auto& holder = ring.slot(1).engine_holder;
+    const std::uint32_t as_b = b.member.incarnation() << 16 | (1 + b.member.rank());
+    for (const bool has_passed : {false, true}) {
+        holder = as_b;
+        a.memory.post_word(64, 7);
+        if (has_passed) a.await([&] { return applied_of(*ring.ring(), 0, 0) == head_of(ring); });
+        EXPECT_FALSE(a.memory.flush(Deadline::in(5'000'000)));
+        EXPECT_EQ(in_bank(ring, 1, 64), 0U);
+        EXPECT_EQ(holder, as_b);
+        holder = 0;
+        EXPECT_TRUE(a.memory.flush(Deadline::in(kPatienceNs)));
+        EXPECT_EQ(in_bank(ring, 1, 64), 7U);
+        a.memory.post_word(64, 0);
+        EXPECT_TRUE(a.memory.flush(Deadline::in(kPatienceNs)));
+    }
+}
+
+}  // namespace
+}  // namespace rmem
