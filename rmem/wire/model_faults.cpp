@@ -28,22 +28,24 @@ void WireModel::State::on_fault(const WireEvent& event) {
 
 // ---- Nodes
 
-/// The next live node of each, and the way there.
+/// The next live node of each, and the way there. Each node goes by the one behind it: twice round,
+/// since the last does not know at first what the first will find. Where none is alive it is the
+/// node itself, out of reach.
 void WireModel::State::retrace() {
     const auto count = static_cast<std::uint32_t>(nodes_.size());
-    for (std::uint32_t id = 0; id < count; ++id) {
+    const auto is_alive = [](const Node& node) { return node.alive; };
+    const bool any = std::any_of(nodes_.begin(), nodes_.end(), is_alive);
+    for (std::uint32_t i = 2 * count; i-- > 0;) {
+        const auto id = static_cast<std::uint16_t>(i % count);
         Node& node = nodes_[id];
-        node.reaches_next = true;
-        node.path_ps = 0;
-        std::uint16_t at = static_cast<std::uint16_t>(id);
-        std::uint32_t steps = 0;
-        do {
-            node.reaches_next = node.reaches_next && nodes_[at].cable_up[nodes_[at].cable];
-            node.path_ps += profile_.cable_ps;
-            at = after(at);
-        } while (!nodes_[at].alive && ++steps < count);
-        node.next = at;
-        if (!nodes_[at].alive) node.reaches_next = false;
+        node.next = any ? after(id) : id;
+        node.path_ps = any ? profile_.cable_ps : count * profile_.cable_ps;
+        node.reaches_next = any && node.cable_up[node.cable];
+        const Node& behind = nodes_[after(id)];
+        if (!any || behind.alive) continue;
+        node.next = behind.next;
+        node.path_ps += behind.path_ps;
+        node.reaches_next = node.reaches_next && behind.reaches_next;
     }
 }
 
