@@ -18,9 +18,15 @@ namespace {
 constexpr std::uint32_t kLayoutVersion = 3;
 
 std::size_t default_data_bytes(const rmem::RingConfig& config) {
-    if (config.link != rmem::LinkKind::direct) return kDefaultDataBytesReplicated;
-    const std::size_t share = kDefaultDataTotal / config.ranks / kLineBytes * kLineBytes;
-    return std::min(kDefaultDataBytes, share);
+    const auto share = [&config](std::size_t most, std::size_t total) {
+        return std::min(most, total / config.ranks / kLineBytes * kLineBytes);
+    };
+    switch (config.link) {
+        case rmem::LinkKind::direct: return share(kDefaultDataBytes, kDefaultDataTotal);
+        case rmem::LinkKind::ring:
+            return share(kDefaultDataBytesReplicated, kDefaultDataTotalOfBank);
+        default: return kDefaultDataBytesReplicated;
+    }
 }
 
 std::size_t checked_data_bytes(const rmem::RingConfig& config, std::size_t asked) {

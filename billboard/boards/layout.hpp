@@ -56,6 +56,9 @@ inline constexpr std::size_t kMaxDataBytes = std::size_t{1} << 26;  ///< 24 bits
 inline constexpr std::size_t kDefaultDataBytes = std::size_t{1} << 22;
 inline constexpr std::size_t kDefaultDataTotal = std::size_t{1} << 26;  ///< for many ranks together
 inline constexpr std::size_t kDefaultDataBytesReplicated = std::size_t{1} << 18;
+/// For many ranks together on link ring, where a host has a bank for each node: memory for all
+/// partitions in all banks would grow with the square of the nodes, and so the time to start them.
+inline constexpr std::size_t kDefaultDataTotalOfBank = std::size_t{1} << 22;
 
 enum class Layout : std::uint32_t { inline_slots = 1, paper = 2 };
 
