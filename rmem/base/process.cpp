@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/process.hpp"
 
+#include "rmem/base/small_file.hpp"
+
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
-#include <sstream>
+#include <cstdlib>
 #include <string>
 
 namespace rmem {
@@ -16,15 +16,13 @@ namespace {
 std::uint64_t stat_field(unsigned pid, int number) noexcept {
     constexpr int kFirstAfterName = 3;
     try {
-        std::ifstream file(fmt::format("/proc/{}/stat", pid));
-        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        const std::string text = small_file(fmt::format("/proc/{}/stat", pid).c_str());
         // The command's name may hold spaces and brackets: fields count from its last bracket.
-        const auto close = text.rfind(')');
-        if (close == std::string::npos) return 0;
-        std::istringstream fields(text.substr(close + 1));
-        std::string field;
-        for (int i = kFirstAfterName; i <= number; ++i) fields >> field;
-        return std::stoull(field);
+        auto at = text.rfind(')');
+        for (int i = kFirstAfterName; i <= number && at != std::string::npos; ++i) {
+            at = text.find(' ', at + 1);
+        }
+        return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
     } catch (...) {
         return 0;
     }

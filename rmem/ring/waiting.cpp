@@ -3,6 +3,7 @@
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/fence.hpp"
+#include "rmem/base/small_file.hpp"
 #include "rmem/ring/rank_bell.hpp"
 
 #include <linux/futex.h>
@@ -14,7 +15,7 @@
 #include <bit>
 #include <climits>
 #include <cmath>
-#include <fstream>
+#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -24,11 +25,10 @@ namespace {
 
 /// Processors that the cgroup's quota amounts to; 0 where there is none.
 unsigned quota_processors() {
-    std::ifstream file("/sys/fs/cgroup/cpu.max");
-    std::string quota;
-    double period = 0;
-    if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
-    return static_cast<unsigned>(std::max(1.0, std::ceil(std::stod(quota) / period)));
+    const std::string text = small_file("/sys/fs/cgroup/cpu.max");
+    double quota = 0, period = 0;  // "max" is no number
+    if (std::sscanf(text.c_str(), "%lf %lf", &quota, &period) != 2 || period <= 0) return 0;
+    return static_cast<unsigned>(std::max(1.0, std::ceil(quota / period)));
 }
 
 }  // namespace
