@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <deque>
 #include <thread>
+#include <utility>
 
 namespace bench {
 
@@ -23,14 +24,16 @@ constexpr std::chrono::milliseconds kLook{2};
 
 /// In one ring with all others. Where nodes start at the same time on link udp, two rings can meet:
 /// a node of the one that gives way is dropped, and opens again.
-rmem::Node open_among(unsigned nodes) {
-    for (const auto deadline = rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs);;) {
+rmem::Node open_among(unsigned nodes, Meeting& opened) {
+    const auto deadline = rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs);
+    for (bool is_first = true;;) {
         rmem::Node node = rmem::Node::open();
+        // Those that are still to come need the processors.
+        if (std::exchange(is_first, false)) opened.meet();
         unsigned present = 0;
         while (node.is_member() && present < nodes && !deadline.passed(rmem::now_ns())) {
             node.poll();
             while (present < nodes && node.is_alive(present)) ++present;
-            // Those that are still to come need the processors.
             if (present < nodes) std::this_thread::sleep_for(kLook);
         }
         if (node.is_member() && present == nodes) return node;
@@ -97,13 +100,13 @@ void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& resu
             }
         });
     }
-    Meeting all(options.ranks);
+    Meeting opened(options.ranks), all(options.ranks);
     Meeting meeting(who == Who::two ? 2 : options.ranks);
     // relaxed is enough, here and below: fork and the meeting order it
     meeting.shared().start_ns.store(rmem::now_ns(), std::memory_order_relaxed);
     run_processes(options, options.ranks, results, [&](unsigned process, const std::string&) {
         ::setenv("RMEM_RANK", std::to_string(process).c_str(), 1);
-        rmem::Node node = open_among(options.ranks);
+        rmem::Node node = open_among(options.ranks, opened);
         if (!options.processors.empty()) pin_to(processor_of(options, process));
         Case it{process, options.ranks, node, meeting, plan, results};
         all.meet();
