@@ -221,6 +221,17 @@ bool is_node_alive(const Ring& ring, unsigned node) noexcept {
     return has_residents(ring, node, ring.config().seats());
 }
 
+bool has_live_rank(const Ring& ring, unsigned node) noexcept {
+    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+        const RankSlot& slot = ring.rank(r);
+        // relaxed is enough, for both: a rank says where it is before its node is taken in
+        const bool was_there = slot.incarnation.load(std::memory_order_relaxed) != 0;
+        const bool is_here = slot.node.load(std::memory_order_relaxed) == node;
+        if (was_there && is_here && ring.is_alive(r)) return true;
+    }
+    return false;
+}
+
 void take_out(Ring& ring, unsigned node, unsigned rank) noexcept {
     // relaxed is enough: the engine's lock orders it
     ring.node(node).resident[rank].store(0, std::memory_order_relaxed);

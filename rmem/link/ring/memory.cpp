@@ -292,7 +292,7 @@ bool RingMemory::counts(unsigned node, std::uint32_t epoch) const noexcept {
 void RingMemory::check_slow_node(unsigned node, std::uint32_t epoch, std::int64_t now) {
     if (now < next_liveness_ns_) return;
     next_liveness_ns_ = now + kCheckNs;
-    if (!is_node_alive(ring_, node)) dead_epoch_[node] = epoch;
+    if (!has_live_rank(ring_, node)) dead_epoch_[node] = epoch;
 }
 
 /// Gives the log back as far as all live nodes have applied it; returns that.

@@ -452,5 +452,20 @@ TEST_P(RingMemoryTest, what_two_ranks_of_a_node_wrote_before_they_were_killed_ke
     }
 }
 
+/// Taken for dead it would never be waited for again.
+TEST(RingMemory, a_flush_waits_for_a_node_that_is_about_to_join) {
+    TestRing ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0);
+    Membership comes(ring.ring(), {1, 1});
+    ring.slot(1).present = 1;  // as while its bank is copied…
+    ring.ring()->rank(1).wants_each_write = 1;
+    ring.ring()->delivery().note_change();
+    a.memory.post_word(64, 1);
+    EXPECT_FALSE(a.memory.flush(Deadline::in(20'000'000)));
+    RingMemory memory(comes, {});
+    EXPECT_TRUE(a.memory.flush(Deadline::in(test::kPatienceNs)));
+    EXPECT_EQ(memory.load(64), 1U);
+}
+
 }  // namespace
 }  // namespace rmem
