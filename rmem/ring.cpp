@@ -394,7 +394,9 @@ bool Ring::is_alive(unsigned rank) const noexcept {
 void Ring::begin_anew() noexcept {
     if (config_.link == LinkKind::ring) level_banks(*this);
     header_of(hold_->segment).made_ns = now_ns();
-    std::memset(base_ + layout_.attention, 0, layout_.banks - layout_.attention);
+    std::memset(base_ + layout_.attention, 0, layout_.tap - layout_.attention);
+    for (unsigned node = 0; node < config_.nodes; ++node)
+        std::memset(interrupt_area(node), 0, interrupt_area_bytes(config_));
     for (unsigned bank = 0; bank < config_.banks(); ++bank) {
         std::byte* const system = this->bank(bank) + config_.user_bytes;
         std::memset(system, 0, config_.bank_bytes() - config_.user_bytes);

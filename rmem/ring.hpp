@@ -4,8 +4,9 @@
 /// A ring on this host: the segment that holds its banks, and its members.
 ///
 /// Segment   header | attention words, write stamps, sleepers | rank slots | node slots | node
-///           board | interrupt areas | logs | tap | banks. On link udp it is one node's, with one
-///           bank and one interrupt area, a board on which its engine shows itself
+///           board | heads of the logs | logs | tap | interrupt areas | banks. On link ring each
+///           bank has its node's interrupt area behind it. On link udp the segment is one node's,
+///           with one bank and one interrupt area, a board on which its engine shows itself
 ///           (rmem/ring/node_board.hpp), and a tap where it shows writes (rmem/link/udp/tap.hpp).
 ///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that
 ///           the segment says about itself before the header's hash agrees with that computation.
@@ -40,7 +41,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 7;
+inline constexpr std::uint32_t kSegmentVersion = 8;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -117,6 +118,7 @@ struct alignas(kLineBytes) RankSlot {
 /// Counters of a node's bank (rmem/ring/node_slot.hpp).
 struct NodeSlot;
 
+class LogArea;         // rmem/ring/write_log.hpp
 struct SleeperCounts;  // rmem/ring/word_sleepers.hpp
 struct DeliveryBoard;  // rmem/ring/delivery_board.hpp
 
@@ -127,7 +129,7 @@ struct Trust;  // rmem/base/ownership.hpp
 /// Where things lie in the segment of a configuration.
 struct SegmentLayout {
     std::size_t attention = 0, stamps = 0, sleepers = 0, ranks = 0, nodes = 0, board = 0,
-                interrupts = 0, logs = 0, tap = 0, banks = 0;
+                log_headers = 0, logs = 0, tap = 0, interrupts = 0, banks = 0;
     std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0;
     std::size_t total = 0;
 
@@ -180,10 +182,7 @@ public:
     RankSlot& rank(unsigned r) const noexcept;
     NodeSlot& node(unsigned n) const noexcept;
     std::byte* interrupt_area(unsigned node) const noexcept;
-    std::byte* log(unsigned rank) const noexcept {
-        return base_ + layout_.logs + rank * layout_.log_stride;
-    }
-    std::size_t log_bytes() const noexcept { return layout_.log_stride; }
+    LogArea log(unsigned rank) const noexcept;
     udp::NodeBoard& board() const noexcept;                          ///< on link udp
     std::byte* tap() const noexcept { return base_ + layout_.tap; }  ///< on link udp: kTapBytes
 

@@ -31,7 +31,7 @@ inline std::uint64_t applied_of(const Ring& ring, unsigned node, unsigned rank) 
     // the release-exchange rmem/link/ring/engine_outward.cpp (6)
     const std::uint64_t own = slot.applied[rank].load(std::memory_order_acquire);
     if (!is_delivered_to(slot)) return own;
-    const LogHeader& log = LogArea(ring.log(rank), kLogBytes).header();
+    const LogHeader& log = ring.log(rank).header();
     // (3) - this acquire-load synchronizes-with the release-stores rmem/link/ring/delivery.hpp (2)
     // and rmem/link/ring/delivery.cpp (3)
     return std::max(own, log.everywhere.load(std::memory_order_acquire));

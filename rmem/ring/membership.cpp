@@ -26,7 +26,7 @@ constexpr std::int64_t kClaimNs = 10'000'000;
 constexpr std::size_t kPage = 4096;  // parts with memory are whole pages
 
 std::uint64_t oldest_of(Ring& ring, unsigned rank) {
-    return LogReader(ring.log(rank), kLogBytes).oldest();
+    return LogReader(ring.log(rank)).oldest();
 }
 
 /// Whether a rank other than `except` has joined the node and is alive.
@@ -122,7 +122,7 @@ void restore_own(Ring& ring, unsigned node) {
         const bool is_resident = slot.node.load(std::memory_order_relaxed) == node &&
                                  slot.incarnation.load(std::memory_order_relaxed) != 0;
         if (!is_resident) continue;
-        Next next{LogReader(ring.log(r), kLogBytes), {}};
+        Next next{LogReader(ring.log(r)), {}};
         next.log.seek(ring.node(node).applied[r].load(std::memory_order_relaxed));  // enough: above
         if (has_next(next)) logs.push_back(next);
     }
@@ -143,7 +143,7 @@ void restore_own(Ring& ring, unsigned node) {
 void await_claims(const Ring& ring, unsigned own) {
     const std::int64_t end = now_ns() + kClaimNs;
     for (unsigned r = 0; r < ring.config().seats(); ++r) {
-        const LogHeader& log = LogArea(ring.log(r), kLogBytes).header();
+        const LogHeader& log = ring.log(r).header();
         // (2) - this acquire-load synchronizes-with the release-store rmem/link/ring/delivery.cpp
         // (9)
         while (r != own && log.deliverer.load(std::memory_order_acquire) != 0 && ring.is_alive(r) &&

@@ -9,6 +9,7 @@
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/write_log.hpp"
 #include "rmem/ring/write_stamps.hpp"
 
 namespace rmem {
@@ -30,16 +31,29 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     ranks = round_up(sleepers + kSleeperEntriesBytes + kCounts, kPage);
     nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
     board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
-    interrupts = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
-    interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
-    logs = interrupts + areas * interrupt_stride;
     log_stride = config.link == LinkKind::ring ? kLogBytes
                  : config.is_remote()          ? kClientLogBytes
                                                : 0;
+    log_headers = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
+    const std::size_t headers = log_stride != 0 ? config.seats() * sizeof(LogHeader) : 0;
+    logs = round_up(log_headers + headers, kPage);
     tap = logs + config.seats() * log_stride;
-    banks = tap + (config.is_remote() ? kTapBytes : 0);
+    interrupts = tap + (config.is_remote() ? kTapBytes : 0);
+    interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
     bank_stride = round_up(config.bank_bytes(), kPage);
+    banks = interrupts + areas * interrupt_stride;
     total = banks + config.banks() * bank_stride;
+    if (config.link != LinkKind::ring) return;
+    // Each bank has its node's area behind it. A node touches that when it joins, so who looks for
+    // the touched parts of a bank (rmem/ring/touched_part.hpp) need not look through all banks.
+    banks = interrupts;
+    interrupts += bank_stride;
+    bank_stride = interrupt_stride = bank_stride + interrupt_stride;
+}
+
+LogArea Ring::log(unsigned rank) const noexcept {
+    return {reinterpret_cast<LogHeader*>(base_ + layout_.log_headers)[rank],
+            base_ + layout_.logs + rank * layout_.log_stride, layout_.log_stride};
 }
 
 RankSlot& Ring::rank(unsigned r) const noexcept {

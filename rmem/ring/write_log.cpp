@@ -17,8 +17,8 @@ constexpr std::uint32_t kPad = 0x8000'0000U;  // flag of a record that only fill
 
 // ---- Writer
 
-LogWriter::LogWriter(std::byte* log, std::size_t bytes) noexcept
-    : area_(log, bytes),
+LogWriter::LogWriter(const LogArea& log) noexcept
+    : area_(log),
       // relaxed is enough: written by this rank's former incarnation, whose end the rank's lock
       // tells
       head_(area_.header().head.load(std::memory_order_relaxed)),
@@ -49,8 +49,7 @@ void LogWriter::put_words(const void* words, std::uint32_t count) noexcept {
 
 // ---- Reader
 
-LogReader::LogReader(std::byte* log, std::size_t bytes, Role role) noexcept
-    : area_(log, bytes), role_(role) {}
+LogReader::LogReader(const LogArea& log, Role role) noexcept : area_(log), role_(role) {}
 
 std::uint64_t LogReader::oldest() const noexcept {
     // (10) - this acquire-load synchronizes-with the release-store write_log.hpp (3) of the

@@ -3,7 +3,8 @@
 
 /// The log of one rank's writes: the `ring` link has it instead of a wire.
 ///
-/// Layout    two lines (head | reclaimed), then a circular array of 32-byte units. A record is one
+/// Layout    two lines (head | reclaimed), beside those of all logs, since everybody looks at all
+///           of them, and a circular array of 32-byte units. A record is one
 ///           unit, which holds the value of a one-word write, and for longer writes the words in
 ///           the units after it. A record never wraps: a pad record fills the end of the array.
 /// Positions count units since the ring was made, so they only grow; `position % capacity` is a
@@ -61,10 +62,15 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 /// Where a log's parts lie.
 class LogArea {
 public:
+    LogArea(LogHeader& header, std::byte* units, std::size_t bytes) noexcept
+        : header_(&header),
+          units_(reinterpret_cast<LogUnit*>(units)),
+          capacity_(bytes / kLogUnitBytes) {}
+
+    /// One by itself, with its lines before it.
     LogArea(std::byte* log, std::size_t bytes) noexcept
-        : header_(reinterpret_cast<LogHeader*>(log)),
-          units_(reinterpret_cast<LogUnit*>(log + sizeof(LogHeader))),
-          capacity_((bytes - sizeof(LogHeader)) / kLogUnitBytes) {}
+        : LogArea(*reinterpret_cast<LogHeader*>(log), log + sizeof(LogHeader),
+                  bytes - sizeof(LogHeader)) {}
 
     LogHeader& header() const noexcept { return *header_; }
     LogUnit& unit(std::uint64_t place) const noexcept { return units_[place]; }
@@ -92,7 +98,7 @@ public:
     static constexpr std::uint64_t kMaxPad = LogArea::units_of(kMaxRecordWords);
 
     /// Goes on at the head that it finds.
-    LogWriter(std::byte* log, std::size_t bytes) noexcept;
+    explicit LogWriter(const LogArea& log) noexcept;
 
     std::uint64_t head() const noexcept { return head_; }
     std::uint64_t capacity() const noexcept { return area_.capacity(); }
@@ -139,7 +145,7 @@ public:
     /// observers: they may still read reclaimed records, until these are overwritten.
     enum class Role { member, observer };
 
-    LogReader(std::byte* log, std::size_t bytes, Role role = Role::member) noexcept;
+    explicit LogReader(const LogArea& log, Role role = Role::member) noexcept;
 
     /// Whether there is more to read; looks at the log when all it knew of is read.
     bool refresh() noexcept {

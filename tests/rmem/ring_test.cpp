@@ -2,6 +2,7 @@
 #include "rmem/ring.hpp"
 
 #include "rmem/base/process.hpp"
+#include "rmem/ring/write_log.hpp"
 #include "tests/support/child.hpp"
 
 #include <fcntl.h>
@@ -104,7 +105,7 @@ TEST_F(RingTest, each_node_has_a_bank_of_its_own_on_ring) {
     const auto ring = Ring::open(replicated, Deadline::in(kPatience));
     EXPECT_NE(ring->bank(0), ring->bank(1));
     EXPECT_GE(ring->bank(1) - ring->bank(0), 4096);
-    EXPECT_NE(ring->log(0), ring->log(1));
+    EXPECT_NE(&ring->log(0).header(), &ring->log(1).header());
 }
 
 TEST_F(RingTest, the_parts_of_a_segment_do_not_overlap) {
@@ -114,10 +115,14 @@ TEST_F(RingTest, the_parts_of_a_segment_do_not_overlap) {
         const SegmentLayout layout(large);
         EXPECT_LE(layout.attention + kMaxRanks * 4, layout.ranks);
         EXPECT_LE(layout.ranks + large.ranks * sizeof(RankSlot), layout.nodes);
-        EXPECT_LT(layout.nodes, layout.interrupts);
-        EXPECT_LE(layout.interrupts + large.nodes * layout.interrupt_stride, layout.logs);
-        EXPECT_LE(layout.logs + large.ranks * layout.log_stride, layout.banks);
+        EXPECT_LT(layout.nodes, layout.log_headers);
+        EXPECT_LE(layout.log_headers, layout.logs);
+        const std::size_t logs_end = layout.logs + large.seats() * layout.log_stride;
+        EXPECT_LE(logs_end, layout.interrupts);
+        EXPECT_LE(logs_end, layout.banks);
         EXPECT_LE(layout.banks + large.banks() * layout.bank_stride, layout.total);
+        EXPECT_LE(layout.interrupts + large.nodes * layout.interrupt_stride,
+                  link == LinkKind::direct ? layout.banks : layout.total + layout.bank_stride);
         EXPECT_GE(layout.bank_stride, large.bank_bytes());
     }
 }

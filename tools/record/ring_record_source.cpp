@@ -26,7 +26,7 @@ public:
     RingSource(std::shared_ptr<rmem::Ring> ring, unsigned node)
         : ring_(std::move(ring)), node_(node), last_ns_(ring_->config().seats()) {
         for (unsigned r = 0; r < ring_->config().seats(); ++r) {
-            logs_.emplace_back(ring_->log(r), rmem::kLogBytes, LogReader::Role::observer);
+            logs_.emplace_back(ring_->log(r), LogReader::Role::observer);
         }
         next_.resize(logs_.size());
         auto& board = ring_->delivery();

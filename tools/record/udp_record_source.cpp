@@ -33,7 +33,7 @@ public:
     explicit UdpSource(std::shared_ptr<rmem::Ring> ring)
         : ring_(std::move(ring)),
           node_(ring_->own_node()),
-          log_(ring_->tap(), rmem::kTapBytes, LogReader::Role::observer),
+          log_(rmem::LogArea(ring_->tap(), rmem::kTapBytes), LogReader::Role::observer),
           last_ns_(ring_->config().nodes) {}
 
     const rmem::RingConfig& config() const override { return ring_->config(); }

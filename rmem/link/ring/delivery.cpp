@@ -19,7 +19,7 @@ RingDelivery::RingDelivery(Membership& member, InterruptBoard& interrupts, bool 
       has_fences_(register_fences()),
       may_(may && !takes_time_ && has_fences_),
       board_(ring_.delivery()),
-      log_(LogArea(ring_.log(member.rank()), kLogBytes).header()),
+      log_(ring_.log(member.rank()).header()),
       own_bank_(ring_.bank(node_)),
       interrupts_(interrupts),
       sleepers_(ring_),

@@ -55,7 +55,7 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
       wants_each_write_(sees_each_write || check_writers || !faults.wire.empty()) {
     const RingConfig& config = ring_.config();
     if (check_writers) checker_.emplace(node_, config.bank_bytes());
-    for (unsigned r = 0; r < config.seats(); ++r) logs_.emplace_back(ring_.log(r), kLogBytes);
+    for (unsigned r = 0; r < config.seats(); ++r) logs_.emplace_back(ring_.log(r));
     held_.resize(config.seats());
     rank_node_.assign(config.seats(), kNoNode);
     rank_alive_.resize(config.seats());
@@ -536,7 +536,7 @@ void RingEngine::wake_node() noexcept {
 
 std::uint64_t RingEngine::written(unsigned rank) const noexcept {
     // relaxed is enough: it is compared, and run() looks before it reads
-    return LogArea(ring_.log(rank), kLogBytes).header().head.load(std::memory_order_relaxed);
+    return logs_[rank].header().head.load(std::memory_order_relaxed);
 }
 
 std::uint64_t RingEngine::written_in_all() const noexcept {

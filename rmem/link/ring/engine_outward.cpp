@@ -52,12 +52,12 @@ void RingEngine::deliver_outward() {
     outward_.resize(kept);
 }
 
-/// What has come round is due everywhere. Runs of this engine while the log was not claimed have let
-/// it pass.
+/// What has come round is due everywhere. Runs of this engine while the log was not claimed have
+/// let it pass.
 void RingEngine::deliver_come_round() {
     const Flights& own = flights_[rank_];
     const std::uint64_t end = own.empty() ? fed_[rank_] : own.front().before;
-    LogReader log(ring_.log(rank_), kLogBytes);
+    LogReader log(ring_.log(rank_));
     Outward write;
     write.flight.due_ns = 0;
     for (write.node = 0; write.node < node_alive_.size(); ++write.node) {

@@ -44,7 +44,7 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
     : BankWriter(member.ring(), member.node(), member.rank()),
       member_(member),
       node_(member.node()),
-      log_(ring_.log(rank_), kLogBytes),
+      log_(ring_.log(rank_)),
       faults_(options.faults, node_, rank_),
       takes_time_(ring_.config().timing.instant == 0),
       most_stay_ns_(kStayNs + rmem::bound_ns(ring_.config().timing, ring_.config().nodes)),
@@ -279,7 +279,7 @@ void RingMemory::look_at_fifo(std::int64_t now) {
 
 /// Whether writers wait for a node: it was taken into the ring, and was not found dead since.
 bool RingMemory::has_applied_all(unsigned rank) const noexcept {
-    const LogArea log(ring_.log(rank), kLogBytes);
+    const LogArea log(ring_.log(rank));
     // (7) - this acquire-load synchronizes-with the release-store rmem/ring/write_log.hpp (2)
     const std::uint64_t head = log.header().head.load(std::memory_order_acquire);
     return applied_of(ring_, node_, rank) >= head;

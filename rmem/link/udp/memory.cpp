@@ -75,7 +75,7 @@ UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
     : BankWriter(member.ring(), member.node(), member.rank()),
       member_(member),
       board_(member.ring().board()),
-      log_(ring_.log(rank_), ring_.log_bytes()),
+      log_(ring_.log(rank_)),
       faults_(fault_plan(ring_.config()), member.node(), rank_),
       interrupts_(ring_, member.node(), rank_) {
     const Deadline deadline = Deadline::in(options.join_timeout_ns);

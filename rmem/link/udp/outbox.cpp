@@ -26,7 +26,7 @@ Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
       node_(node),
       words_(kMaxRecordWords * kWordBytes) {
     for (unsigned r = 0; r < ring.config().ranks; ++r) {
-        logs_.emplace_back(ring.log(r), ring.log_bytes());
+        logs_.emplace_back(ring.log(r));
     }
     begin_incarnation();
 }
@@ -132,7 +132,7 @@ void Outbox::find_clients(std::optional<unsigned> own_rank) {
         // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4)
         const auto state = ring_.rank(r).state.load(std::memory_order_acquire);
         if (r == own_rank || state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
-        const LogArea log(ring_.log(r), ring_.log_bytes());
+        const LogArea log(ring_.log(r));
         // relaxed is enough: what a rank wrote that has left or died is looked at next time, too
         const bool has_more =
             log.header().head.load(std::memory_order_relaxed) != logs_[r].position();

@@ -50,7 +50,7 @@ bool listen(Ring& ring, std::int64_t now) noexcept {
     return ring.board().tap_open.load(std::memory_order_acquire) != 0;
 }
 
-Tap::Tap(Ring& ring) : board_(ring.board()), log_(ring.tap(), kTapBytes) {
+Tap::Tap(Ring& ring) : board_(ring.board()), log_(LogArea(ring.tap(), kTapBytes)) {
     // relaxed is enough: a listener waits until this engine opens it again
     board_.tap_open.store(0, std::memory_order_relaxed);
 }

@@ -14,17 +14,17 @@
 namespace rmem {
 namespace {
 
-constexpr std::size_t kSmallLog = sizeof(LogHeader) + 100 * kLogUnitBytes;
+constexpr std::size_t kSmallLog = 100 * kLogUnitBytes;
 
 struct WriteLog : ::testing::Test {
     struct alignas(kLineBytes) Line {
         std::byte bytes[kLineBytes];
     };
     std::vector<Line> memory = std::vector<Line>(kSmallLog / kLineBytes);
-    std::byte* log = memory[0].bytes;
-    std::size_t size = memory.size() * kLineBytes;
-    LogWriter writer{log, size};
-    LogReader reader{log, size};
+    LogHeader header{};
+    LogArea log{header, memory[0].bytes, kSmallLog};
+    LogWriter writer{log};
+    LogReader reader{log};
 
     static LogRecord record(std::uint64_t offset, std::uint32_t words) {
         LogRecord made;
@@ -129,7 +129,7 @@ TEST_F(WriteLog, a_reader_that_was_overtaken_notices) {
 }
 
 TEST_F(WriteLog, an_observer_reads_what_is_reclaimed_until_it_is_overwritten) {
-    LogReader observer(log, size, LogReader::Role::observer);
+    LogReader observer(log, LogReader::Role::observer);
     LogReader::Entry entry;
     for (std::uint32_t i = 0; i < 30; ++i) ASSERT_TRUE(append(0, 1, i));
     writer.reclaim(writer.head());
@@ -144,7 +144,7 @@ TEST_F(WriteLog, an_observer_reads_what_is_reclaimed_until_it_is_overwritten) {
 }
 
 TEST_F(WriteLog, an_observer_that_was_overtaken_notices_and_goes_on_with_what_is_whole) {
-    LogReader observer(log, size, LogReader::Role::observer);
+    LogReader observer(log, LogReader::Role::observer);
     std::uint32_t written = 0;
     for (int round = 0; round < 20; ++round) {
         while (append(0, 1 + written % 20, written)) ++written;
@@ -172,7 +172,7 @@ TEST_F(WriteLog,
                           std::vector<std::uint32_t>(words, i).data());
         }
     });
-    LogReader observer(log, size, LogReader::Role::observer);
+    LogReader observer(log, LogReader::Role::observer);
     std::uint64_t next = 0;
     while (next < kRecords) {
         LogReader::Entry entry;
@@ -196,7 +196,7 @@ TEST_F(WriteLog,
 
 TEST_F(WriteLog, a_restarted_writer_goes_on_where_its_former_incarnation_stopped) {
     ASSERT_TRUE(append(0, 1, 1));
-    LogWriter next(log, size);
+    LogWriter next(log);
     EXPECT_EQ(next.head(), writer.head());
     next.append(record(4, 1), numbers(1, 2).data());
     LogReader::Entry entry;
@@ -207,10 +207,9 @@ TEST_F(WriteLog, a_restarted_writer_goes_on_where_its_former_incarnation_stopped
 }
 
 TEST_F(WriteLog, what_no_writer_writes_is_corrupt) {
-    auto* words = reinterpret_cast<std::uint64_t*>(log);
     ASSERT_TRUE(append(0, 1, 1));
     LogReader::Entry entry;
-    words[sizeof(LogHeader) / 8 + 1] = std::uint64_t{kMaxRecordWords + 1} << 48U;
+    log.unit(0).part[1] = std::uint64_t{kMaxRecordWords + 1} << 48U;
     EXPECT_EQ(reader.peek(entry), LogReader::Found::corrupt);
     reader.skip_all();
     EXPECT_EQ(reader.peek(entry), LogReader::Found::none);

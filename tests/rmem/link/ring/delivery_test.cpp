@@ -35,7 +35,7 @@ std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
 }
 
 const LogHeader& log_of(const TestRing& ring, unsigned rank) {
-    return LogArea(ring.ring()->log(rank), kLogBytes).header();
+    return ring.ring()->log(rank).header();
 }
 
 bool delivers(const TestRing& ring, unsigned rank) {
@@ -285,7 +285,7 @@ TEST(RingDelivery, a_stream_comes_whole_where_a_program_loads_plainly) {
 TEST(RingDelivery, an_engine_leaves_a_claimed_log_to_its_writer_and_takes_it_when_that_lets_go) {
     TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
     RingRank a(ring, 0, still()), b(ring, 1, still());
-    auto& claim = LogArea(ring.ring()->log(0), kLogBytes).header().deliverer;
+    auto& claim = ring.ring()->log(0).header().deliverer;
     claim = a.member.incarnation();
     a.memory.post_word(64, 1);
     a.memory.post_word(68, 2);
@@ -303,7 +303,7 @@ TEST(RingDelivery, an_engine_leaves_a_claimed_log_to_its_writer_and_takes_it_whe
 TEST(RingDelivery, a_node_that_comes_gives_who_has_claimed_a_log_time_to_let_go) {
     TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
     RingRank a(ring, 0, still());
-    auto& claim = LogArea(ring.ring()->log(0), kLogBytes).header().deliverer;
+    auto& claim = ring.ring()->log(0).header().deliverer;
     claim = a.member.incarnation();
     const std::int64_t began = now_ns();
     RingRank b(ring, 1, still());
@@ -383,7 +383,7 @@ TEST(RingDelivery, a_wire_that_takes_time_is_not_passed_by) {
 TEST(RingDelivery, the_time_of_a_write_is_known_where_a_recorder_asks) {
     TestRing ring({.nodes = 2});
     RingRank a(ring, 0), b(ring, 1);
-    LogReader log(ring.ring()->log(0), kLogBytes, LogReader::Role::observer);
+    LogReader log(ring.ring()->log(0), LogReader::Role::observer);
     ring.ring()->delivery().recorders.fetch_add(1);
     ring.ring()->delivery().note_change();
     log.skip_all();

@@ -94,7 +94,7 @@ TEST(RingEngineArrival, the_write_that_comes_next_is_ready_before_it_is_due) {
     EXPECT_EQ(ready()->bytes, 12U);
     EXPECT_EQ(std::memcmp(ready()->words.data(), words.data(), 12), 0);
     EXPECT_FALSE(PlantedBug::prepare(engine, ready()->due_ns - 1));
-    auto& claim = LogArea(ring.ring()->log(0), kLogBytes).header().deliverer;
+    auto& claim = ring.ring()->log(0).header().deliverer;
     claim = a.member.incarnation();
     EXPECT_FALSE(ready()) << "its writer brings it";
     claim = 0;

@@ -27,7 +27,7 @@ std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
 
 /// Of the log of rank 0.
 std::uint64_t head_of(const TestRing& ring) {
-    return LogArea(ring.ring()->log(0), kLogBytes).header().head;
+    return ring.ring()->log(0).header().head;
 }
 
 RingOptions still() {

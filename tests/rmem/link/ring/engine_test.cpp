@@ -83,7 +83,7 @@ TEST(RingEngine, a_write_is_never_early) {
 TEST(RingEngine, writes_that_their_writer_brings_are_not_missed_by_other_engines) {
     TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0, still()), b(ring, 1, still());
-    auto& claim = LogArea(ring.ring()->log(0), kLogBytes).header().deliverer;
+    auto& claim = ring.ring()->log(0).header().deliverer;
     claim = a.member.incarnation();
     a.memory.post_word(0, 1);
     EXPECT_TRUE(b.memory.engine().lacks_writes());
@@ -453,7 +453,7 @@ TEST(RingEngine, a_rank_that_writes_again_before_anybody_acts_on_its_death_is_he
 TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_that_is_heard) {
     TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0, still()), b(ring, 1, still());
-    LogWriter raw(ring.ring()->log(1), kLogBytes);
+    LogWriter raw(ring.ring()->log(1));
     LogRecord record;
     record.words = 1;
     record.offset = 4;
@@ -475,7 +475,7 @@ TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_tha
 TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied) {
     TestRing ring({.timing = "none"});
     RingRank a(ring, 0, still()), b(ring, 1);
-    LogWriter raw(ring.ring()->log(0), kLogBytes);
+    LogWriter raw(ring.ring()->log(0));
     LogRecord record;
     record.words = 1;
     record.written_ns = now_ns();
@@ -494,11 +494,16 @@ TEST(RingEngine, random_bytes_in_a_log_crash_nobody) {
     std::uint64_t state = 1;
     for (int round = 0; round < 200; ++round) {
         Membership other(ring.ring(), {0, 0});
-        auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(ring.ring()->log(0));
-        for (std::size_t i = 0; i < 512; ++i) {
-            const std::uint64_t random = next_random(state);
-            words[i].store(random >> (random % 64), std::memory_order_relaxed);
-        }
+        const LogArea log = ring.ring()->log(0);
+        const auto scribble = [&state](void* at, std::size_t bytes) {
+            auto* words = static_cast<std::atomic<std::uint64_t>*>(at);
+            for (std::size_t i = 0; i < bytes / sizeof *words; ++i) {
+                const std::uint64_t random = next_random(state);
+                words[i].store(random >> (random % 64), std::memory_order_relaxed);
+            }
+        };
+        scribble(&log.header(), sizeof(LogHeader));
+        scribble(&log.unit(0), 4096);
         for (int run = 0; run < 20; ++run) b.memory.progress();
     }
     EXPECT_GT(ring.count(1, LinkCounter::records_refused), 0U);

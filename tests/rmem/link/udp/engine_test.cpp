@@ -375,7 +375,7 @@ TEST_F(EngineTest, is_looked_at_by_a_helper_that_stands_in_while_a_program_write
     ::unsetenv("RMEM_DEAD_TIMEOUT");
     EngineHelper helper(*engine);
     helper.set_always(true);
-    LogWriter log(rings[0]->log(0), rings[0]->log_bytes());
+    LogWriter log(rings[0]->log(0));
     EXPECT_TRUE(ends_by_itself(*engine, [&] {
         for (int round = 0; round < 30; ++round) {
             LogRecord record;

@@ -23,7 +23,8 @@ protected:
         config_.nodes = config_.ranks = 2;
         config_.user_bytes = 4096;
         ring_ = Ring::open(config_, Deadline::in(kDefaultJoinTimeoutNs), 1);
-        log_ = std::make_unique<LogReader>(ring_->tap(), kTapBytes, LogReader::Role::observer);
+        log_ = std::make_unique<LogReader>(LogArea(ring_->tap(), kTapBytes),
+                                           LogReader::Role::observer);
     }
 
     /// A tap that somebody listens to.
