@@ -26,7 +26,7 @@ namespace rmem::detail {
 template <class T>
 class NumberedRing {
 public:
-    explicit NumberedRing(std::size_t capacity = 16) : slots_(capacity), mask_(capacity - 1) {}
+    explicit NumberedRing(std::size_t capacity = 2) : slots_(capacity), mask_(capacity - 1) {}
 
     bool empty() const noexcept { return first_ == end_; }
     std::uint64_t first() const noexcept { return first_; }

@@ -23,6 +23,7 @@ RingEngineThread::RingEngineThread(Ring& ring, unsigned rank, RingEngine& engine
     : rank_(rank),
       engine_(engine),
       sleeping_(ring),
+      brought_(engine.brought()),
       thread_(
           "rmem-ring", [this] { work(); }, [this] { sleeping_.wake(rank_); }) {}
 

@@ -61,10 +61,10 @@ private:
     std::int64_t crowded_until_ns_ = 0;
     std::int64_t crowd_ns_ = kShortestCrowdNs;  ///< how long it does not try then
     std::int64_t checked_ns_ = 0;               ///< the members
-    std::uint64_t brought_ = 0;                 ///< of the engine, at the last look
+    std::uint64_t brought_;                     ///< of the engine, at the last look
     std::uint64_t runs_ = 0;                    ///< of the engine, likewise
-    unsigned idle_looks_ = 0;
-    HelperThread thread_;  // last: it uses all of this
+    unsigned idle_looks_ = kIdleLooks - 1;      ///< one is enough where nothing has moved yet
+    HelperThread thread_;                       // last: it uses all of this
 };
 
 }  // namespace rmem
