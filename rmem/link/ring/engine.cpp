@@ -77,7 +77,8 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
     for (unsigned r = 0; r < config.seats(); ++r) {
         // relaxed is enough: as in is_over()
         const auto incarnation = ring_.rank(r).incarnation.load(std::memory_order_relaxed);
-        set_seen_alive(r, ring_.is_alive(r));
+        // One that has never been there is not asked after: it takes a system call for each.
+        set_seen_alive(r, incarnation != 0 && ring_.is_alive(r));
         if (!rank_alive_[r]) over_[r] = incarnation;
     }
     restart(now_ns());
@@ -120,8 +121,9 @@ void RingEngine::restart(std::int64_t now) {
         LogReader::Entry entry;
         if (logs_[r].peek(entry) == LogReader::Found::record) {
             start = std::min(start, std::max(entry.record.written_ns, now - kOldestNs));
+            set_seen_alive(r, true);  // as in meet_origin()
         }
-        meet_origin(r);
+        find_node_of(r);
         if (rank_alive_[r] && rank_node_[r] != kNoNode) node_alive_[rank_node_[r]] = true;
     }
     if (config.timing.instant == 0 || !wire_faults_.empty()) make_model(start);
@@ -328,16 +330,22 @@ void RingEngine::feed() {
     }
 }
 
-/// Looks up where a rank is, and takes its node into the model's ring if that was not known.
-void RingEngine::meet_origin(unsigned rank) {
+void RingEngine::find_node_of(unsigned rank) {
     // relaxed is enough: a rank's node is stored before its records are published
     const std::uint32_t node = ring_.rank(rank).node.load(std::memory_order_relaxed);
     const bool joined =
         ring_.rank(rank).incarnation.load(std::memory_order_relaxed) != 0;  // enough: likewise
     rank_node_[rank] = joined && node < ring_.config().nodes ? node : kNoNode;
-    if (rank_node_[rank] == kNoNode || node_alive_[node]) return;
-    set_seen_alive(rank, ring_.is_alive(rank));
-    if (rank_alive_[rank]) set_node_alive(node, true, 0);  // at once: before what it wrote
+}
+
+/// A rank that has written: looks up where it is, and takes its node into the model's ring if that
+/// was not known. One that has died since is found out as any other: what it wrote is sent.
+void RingEngine::meet_origin(unsigned rank) {
+    find_node_of(rank);
+    const unsigned node = rank_node_[rank];
+    if (node == kNoNode || node_alive_[node]) return;
+    set_seen_alive(rank, true);
+    set_node_alive(node, true, 0);  // at once: before what it wrote
 }
 
 void RingEngine::depart(unsigned rank, const LogReader::Entry& entry) {

@@ -168,6 +168,7 @@ private:
     void want_each_write(bool wants) noexcept;
     void feed();
     bool peek(unsigned rank, LogReader::Entry& entry);
+    void find_node_of(unsigned rank);
     void meet_origin(unsigned rank);
     void depart(unsigned rank, const LogReader::Entry& entry);
 

@@ -25,7 +25,9 @@ void RingEngine::look_at_members() noexcept {
 
 void RingEngine::look_at_member() noexcept {
     const unsigned rank = next_rank_.add_shared() % rank_count();
-    seen_alive_[rank].set(ring_.is_alive(rank));
+    // relaxed is enough: what is seen a little later is seen next time
+    const bool is_known = ring_.rank(rank).incarnation.load(std::memory_order_relaxed) != 0;
+    seen_alive_[rank].set(is_known && ring_.is_alive(rank));
     members_seen_ns_.set(now_ns());
 }
 
@@ -65,12 +67,12 @@ bool RingEngine::is_over(unsigned rank) noexcept {
 
 void RingEngine::note_member(unsigned rank, bool alive, std::int64_t now) {
     rank_alive_[rank] = alive;
-    meet_origin(rank);
+    find_node_of(rank);
     const unsigned node = rank_node_[rank];
     if (node == kNoNode || node == node_) return;
     const bool is_node_alive = alive || has_live_rank(node);
     if (is_node_alive == node_alive_[node]) return;
-    set_node_alive(node, is_node_alive, now);
+    set_node_alive(node, is_node_alive, is_node_alive ? 0 : now);  // at once: before what it wrote
     if (!is_node_alive) ring_.delivery().note_change();  // one that comes has done so itself
     // relaxed is enough: a process that has left has said so before it let go of its rank
     const auto state = ring_.rank(rank).state.load(std::memory_order_relaxed);

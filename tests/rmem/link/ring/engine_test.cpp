@@ -470,6 +470,27 @@ TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_tha
     EXPECT_EQ(ring.count(0, LinkCounter::lost_on_wire), 0U);
 }
 
+/// It is on the wire, and the others apply it.
+TEST(RingEngine, a_node_that_comes_applies_what_a_killed_rank_had_just_written) {
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still());
+    {
+        const Membership killed(ring.ring(), {2, 2});
+        ring.ring()->delivery().note_change();
+        a.memory.progress();
+        LogRecord record;
+        record.words = 1;
+        record.offset = 4;
+        record.written_ns = now_ns();
+        const std::uint32_t value = 1;
+        LogWriter(ring.ring()->log(2)).append(record, &value);
+    }
+    RingRank comes(ring, 1, still());
+    comes.await(4, 1);
+    a.await(4, 1);
+    EXPECT_EQ(ring.count(1, LinkCounter::lost_on_wire), 0U);
+}
+
 // ---- What others wrote is not trusted
 
 TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied) {
