@@ -64,7 +64,8 @@ std::span<const std::byte> OutStream::body(std::uint64_t sequence) const noexcep
 }
 
 void OutStream::schedule_probe(std::int64_t now) noexcept {
-    probe_due_ns_ = now + doubled(times_.probe_ns(), probes_);
+    const unsigned crowds = std::max(receivers_.size() / kProbedAtOnce, 1U);
+    probe_due_ns_ = now + doubled(times_.probe_ns(), probes_) * crowds;
 }
 
 // ---- What receivers say

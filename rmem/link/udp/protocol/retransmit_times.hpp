@@ -43,4 +43,8 @@ constexpr std::int64_t doubled(std::int64_t interval_ns, unsigned times) noexcep
     return std::min(interval_ns, kMostRetryNs);
 }
 
+/// A probe is answered by each receiver, and all hear each answer: of more than that number each
+/// makes the time between two probes longer.
+inline constexpr unsigned kProbedAtOnce = 8;
+
 }  // namespace rmem::udp

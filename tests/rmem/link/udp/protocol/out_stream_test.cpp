@@ -111,6 +111,18 @@ TEST(OutStream, probes_less_and_less_often_until_somebody_answers) {
     EXPECT_EQ(out.probe_due_ns(), last + 250'000) << "somebody is there";
 }
 
+TEST(OutStream, probes_less_often_where_many_would_answer) {
+    const auto until_the_first = [](unsigned receivers) {
+        OutStream out(8, kMostBytes);
+        out.set_times({100'000, 0});
+        for (unsigned n = 1; n <= receivers; ++n) out.admit(n);
+        out.add(body_of(1), 0);
+        return out.probe_due_ns();
+    };
+    EXPECT_EQ(until_the_first(kProbedAtOnce), until_the_first(1));
+    EXPECT_EQ(until_the_first(8 * kProbedAtOnce), 8 * until_the_first(1));
+}
+
 TEST(OutStreamDeathTest, checks_that_there_is_room_for_what_is_added) {
     OutStream out(2, kMostBytes);
     out.admit(1);
