@@ -12,14 +12,18 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace rmem::udp {
 
 namespace {
 
-constexpr std::int64_t kRestNs = 1'000'000;
+constexpr std::int64_t kTurnNs = 200'000;      // for each node: what its turn may take
+constexpr unsigned kCrowd = 8;                 // nodes that join
 constexpr unsigned kMostReceives = 4;          // calls in one run
+constexpr unsigned kMostTaken = 256;           // in one turn
 constexpr std::int64_t kBegunNs = 250'000;     // for a write without a commit
 constexpr std::int64_t kServeNs = 50'000'000;  // after a request of a node that joins
 
@@ -121,6 +125,7 @@ Engine::~Engine() {
 }
 
 void Engine::join(Deadline deadline) {
+    turn_ns_ = turn_ns();
     while (!is_member()) {
         run();
         if (is_member()) return;
@@ -135,8 +140,16 @@ void Engine::join(Deadline deadline) {
                                 : "no member answered; `rmem doctor` looks for what is wrong with "
                                   "the network"));
         }
-        rest(kRestNs);
+        std::this_thread::sleep_for(std::chrono::nanoseconds(turn_ns()));
     }
+}
+
+/// Where many start on few processors, to be woken by each datagram would take them all, and those
+/// that are in would keep out the others: what comes is taken together, once in that time. 0: there
+/// is no crowd.
+std::int64_t Engine::turn_ns() const noexcept {
+    const bool is_crowd = !is_member() || core_.joiners(ran_ns_) >= kCrowd;
+    return is_crowd ? kTurnNs * ring_.config().nodes : 0;
 }
 
 bool Engine::is_member() const noexcept {
@@ -164,9 +177,15 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
     arrivals_.punctuality().begin(now);
     static_cast<void>(take_own());
     leave(leaving, now);  // before anything is waited for
+    if (turn_ns_ != 0 && is_member()) [[unlikely]] {
+        if (now < turn_until_ns_) return arrivals_.punctuality().end();
+        turn_until_ns_ = now + turn_ns_;
+    }
     const bool has_come = receive(now);
     has_news_to_keep_ = has_news_to_keep_ || has_come;
-    const bool is_due = now >= idle_until_ns_ || has_calls();
+    bool is_due = now >= idle_until_ns_ || has_calls();
+    // What has come may be answered in one.
+    if (has_come && !arrivals_.has_news()) is_due = is_due || now >= core_.due_ns();
     if (has_come && !is_due) {  // the waiting program gets it first
         idle_until_ns_ = 0;
         tell_programs();
@@ -175,6 +194,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
         do_what_is_due(now);
         leave(leaving, now);
         idle_until_ns_ = due_ns();
+        turn_ns_ = turn_ns();
     }
     deferred_until_ns_.set(std::min(arrivals_.due_ns(), faults_.due_ns()));
     arrivals_.punctuality().end();
@@ -243,14 +263,16 @@ void Engine::show_processor() noexcept {
 }
 
 /// True if anything came.
-bool Engine::receive(std::int64_t now) {
+bool Engine::receive(std::int64_t& now) {
     bool any = false;
+    core_.hold_answers(turn_ns_ != 0);
+    const unsigned most = turn_ns_ == 0 ? kMostReceives : kMostTaken;
     for (auto held = faults_.next(now); !held.empty(); held = faults_.next(now)) {
         core_.on_datagram(held, now);
         send_outgoing();
         any = true;
     }
-    for (unsigned i = 0; i < kMostReceives; ++i) {
+    for (unsigned i = 0; i < most; ++i) {
         const auto datagrams = socket_.receive();
         if (datagrams.empty()) return any;
         any = true;
@@ -263,7 +285,7 @@ bool Engine::receive(std::int64_t now) {
         place_ = SIZE_MAX;
         // They may be what the program waits for: to ask for more would make it wait longer, and
         // their senders for room that the program makes.
-        if (arrivals_.has_news()) return true;
+        if (arrivals_.has_news() && turn_ns_ == 0) return true;
         now = now_ns();
     }
     return any;
@@ -293,19 +315,21 @@ std::int64_t Engine::keep_due_ns() const noexcept {
 }
 
 void Engine::rest(std::int64_t longest_ns) noexcept {
-    std::int64_t wait = 0;
+    std::int64_t wait = 0, turn = 0;
     {
         const std::lock_guard lock(mutex_);
         if (begin_rest()) wait = std::min(longest_ns, due_ns() - now_ns());
+        turn = turn_ns_;
     }
-    wait_for_news(wait);
+    wait_for_news(wait, turn);
 }
 
 void Engine::stand_by(std::int64_t least_ns) noexcept {
-    std::int64_t wait = 0;
+    std::int64_t wait = 0, turn = 0;
     {
         const std::lock_guard lock(mutex_);
         const std::int64_t now = now_ns();
+        turn = turn_ns_;
         if (begin_rest()) {
             // Who has just written mostly writes again: without a bell, even where the time of that
             // write is older than this.
@@ -316,7 +340,7 @@ void Engine::stand_by(std::int64_t least_ns) noexcept {
         }
         stands_by_until_ns_.set(now + wait);
     }
-    wait_for_news(wait);
+    wait_for_news(wait, turn);
     stands_by_until_ns_.set(kNobody);
 }
 
@@ -328,12 +352,15 @@ bool Engine::begin_rest() noexcept {
     return !outbox_.has_news();
 }
 
-void Engine::wait_for_news(std::int64_t ns) noexcept {
+/// `turn_ns`: for so long no datagram ends it.
+void Engine::wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept {
     if (ns > 0) {
-        std::array<pollfd, 2> fds = {{{socket_.handle(), POLLIN, 0}, {bell_.handle(), POLLIN, 0}}};
+        std::array<pollfd, 2> fds = {{{bell_.handle(), POLLIN, 0}, {socket_.handle(), POLLIN, 0}}};
+        const nfds_t looked_at = turn_ns == 0 ? 2 : 1;
+        if (turn_ns != 0) ns = turn_ns;
         const timespec timeout = {ns / 1'000'000'000, ns % 1'000'000'000};
-        ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
-        if (fds[1].revents != 0) bell_.clear();
+        ::ppoll(fds.data(), looked_at, &timeout, nullptr);
+        if (fds[0].revents != 0) bell_.clear();
     }
     board_.asleep.fetch_sub(1, std::memory_order_relaxed);  // relaxed is enough: a bell too many
 }

@@ -202,7 +202,7 @@ private:
     void run_locked(Leaving leaving, std::int64_t now);
     [[nodiscard]] bool take_own();
     void leave(Leaving leaving, std::int64_t now);
-    [[nodiscard]] bool receive(std::int64_t now);
+    [[nodiscard]] bool receive(std::int64_t& now);
     void send_outgoing() noexcept {
         if (!core_.outgoing().is_empty()) send_filled();
     }
@@ -226,7 +226,8 @@ private:
     std::int64_t until_exact(std::int64_t now) const noexcept;
     std::int64_t keep_due_ns() const noexcept;
     [[nodiscard]] bool begin_rest() noexcept;
-    void wait_for_news(std::int64_t ns) noexcept;
+    void wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept;
+    [[nodiscard]] std::int64_t turn_ns() const noexcept;
     /// Whether a thread that stands by has to be told that there is something to do from now on.
     [[nodiscard]] bool take_stand_by(std::int64_t now) noexcept {
         if (now + kTailNs >= stands_by_until_ns_.get()) return false;
@@ -270,6 +271,8 @@ private:
     std::int64_t idle_until_ns_ =
         0;  ///< nothing is due before, if nothing comes and nothing is written
     std::int64_t ran_ns_ = 0;
+    std::int64_t turn_ns_ = 0;        ///< of a crowd: between two looks at what has come
+    std::int64_t turn_until_ns_ = 0;  ///< the next one
     Hint<unsigned> heard_from_{0};
     int processor_ = -1;  ///< that the board shows
     std::size_t place_ =

@@ -42,18 +42,21 @@ void Core::begin_incarnation(std::int64_t now) {
     ExchangeEdge& edge = *this;
     config_.exchange.seed = random();
     exchange_ = std::make_unique<Exchange>(config_.exchange, authenticator_, edge, outgoing_);
+    exchange_->hold_answers(holds_answers_);
     pending_.clear();
     owed_admits_.clear();
+    owed_welcomes_.clear();
     is_member_ = false;
     view_ = NodeSet();
     ring_incarnation_ = 0;
     heard_member_ns_ = -1;
     cookie_ = random();
     joins_ = 0;
-    joining_since_ns_ = now;
+    joining_since_ns_ = excused_ns_ = now;
     welcomed_.reset();
     must_restart_ = false;
-    taker_.emplace(config_.exchange.bank_bytes / kWordBytes);
+    taker_.emplace(config_.exchange.bank_bytes / kWordBytes, config_.exchange.first_sequence, me(),
+                   config_.exchange.nodes);
     join_due_ns_ = now;
     status_interval_ns_ = std::min(kStatusNs, heartbeat_ns());
     status_due_ns_ = now + status_interval_ns_;
@@ -106,7 +109,9 @@ void Core::leave(unsigned node, std::int64_t now) {
     if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
     others_[node].ended = true;
     others_[node].served = false;
-    std::erase_if(owed_admits_, [&](const OwedAdmit& owed) { return owed.node == node; });
+    const auto is_its = [node](const Owed& owed) { return owed.node == node; };
+    std::erase_if(owed_admits_, is_its);
+    std::erase_if(owed_welcomes_, is_its);
     exchange_->doubt(node, others_[node].incarnation);
     const bool has_written =
         exchange_->takes(node) && exchange_->applied(node) >= config_.exchange.first_sequence;
@@ -157,6 +162,10 @@ bool Core::resolve_differences(std::int64_t now) {
 /// What others were silent while this node did not run counts for nobody's death: they may have
 /// spoken.
 void Core::note_absence(std::int64_t now) {
+    if (!is_member_ && now > join_due_ns_) {
+        joining_since_ns_ += now - std::max(join_due_ns_, excused_ns_);
+        excused_ns_ = now;
+    }
     const std::int64_t away_ns = now - look_due_ns_;
     if (away_ns <= config_.dead_ns / 4) return;
     exchange_->excuse(away_ns, now);
@@ -190,7 +199,7 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         if (is_member && is_member_ && !agrees(header, status, now)) return;
         // An incarnation that it has not met; one that it has ended learns that from its view.
         if (!has_met(node, header.incarnation)) {
-            join_due_ns_ = std::min(join_due_ns_, std::max(now, joined_at_ns_ + kJoinNs));
+            join_due_ns_ = std::min(join_due_ns_, std::max(now, joined_at_ns_ + join_ns()));
         }
         return;
     }
@@ -316,15 +325,14 @@ void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
 
 void Core::on_section(const Header& header, const Section& section, std::int64_t) {
     if (section.type() == SectionType::vector || section.type() == SectionType::chunk) {
-        if (!taker_) return;
+        // What others have asked for comes to all.
+        if (!taker_ || !is_of_donor(header) || !all_have_admitted()) return;
         if (section.type() == SectionType::vector) {
             const Vector vector(section);
-            if (vector.request_id().to != my_incarnation()) return;
             return taker_->on_vector(vector, incarnation_sum_of(vector.origins()),
                                      [this](unsigned node) { return exchange_->applied(node); });
         }
         const Chunk chunk(section);
-        if (chunk.request_id().to != my_incarnation()) return;
         return taker_->on_chunk(
             chunk, [this](std::uint64_t index, std::uint32_t value) { edge_.store(index, value); },
             [this](const Place& place) { return edge_.is_blank(place.index, place.words); });
@@ -367,6 +375,7 @@ std::int64_t Core::due_ns() const noexcept {
 
 void Core::on_tick(std::int64_t now) {
     note_absence(now);
+    given_.clear();
     exchange_->on_tick(now);
     if (is_member_ && !exchange_->differs_from().empty() && resolve_differences(now)) return;
     if (now >= look_due_ns_ || now >= status_due_ns_) look_for_the_dead(now);
@@ -398,7 +407,7 @@ void Core::send_greetings(std::int64_t now) {
 
 /// Also in a status now and then: of another ring's, people read that of both.
 void Core::send_join(std::int64_t now) {
-    join_due_ns_ = is_member_ ? kNever : now + (kJoinNs << std::min(joins_++, 2U));
+    join_due_ns_ = is_member_ ? kNever : now + (join_ns() << std::min(joins_++, 2U));
     joined_at_ns_ = now;
     ++counters_.joins_sent;
     Join join{cookie_, {}};
@@ -449,14 +458,15 @@ void Core::send_status(Status::State state, std::int64_t now) {
     exchange_->send_other(now);
 }
 
-void Core::send_welcome(unsigned node, const Join& join, std::int64_t now) {
+void Core::send_welcome(const Owed& owed, std::int64_t now) {
+    if (!is_donor()) return;
     ++counters_.welcomes_sent;
     const NodeIncarnation joiner =
-        NodeIncarnation::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
+        NodeIncarnation::of(static_cast<std::uint16_t>(owed.node), others_[owed.node].incarnation);
     NodeSet view = view_;
-    view.erase(node);
+    view.erase(owed.node);
     const auto begin = [&] {
-        begin_greeting(now).begin_welcome(joiner, join.cookie, ring_incarnation_, view);
+        begin_greeting(now).begin_welcome(joiner, owed.cookie, ring_incarnation_, view);
     };
     begin();
     view.for_each([&](unsigned member) {
@@ -481,15 +491,23 @@ void Core::send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now) {
 
 /// At once, if none has just left: where many join at a time they leave together.
 void Core::owe_admit(unsigned node, std::uint64_t cookie, std::int64_t now) {
-    std::erase_if(owed_admits_, [&](const OwedAdmit& owed) { return owed.node == node; });
+    std::erase_if(owed_admits_, [&](const Owed& owed) { return owed.node == node; });
     owed_admits_.push_back({node, cookie});
-    if (now >= admit_next_ns_) send_admits(now);
+    if (now >= admit_next_ns_ && !holds_answers_) send_admits(now);
+}
+
+void Core::owe_welcome(unsigned node, std::uint64_t cookie, std::int64_t now) {
+    if (!holds_answers_) return send_welcome({node, cookie}, now);
+    std::erase_if(owed_welcomes_, [&](const Owed& owed) { return owed.node == node; });
+    owed_welcomes_.push_back({node, cookie});
 }
 
 void Core::send_admits(std::int64_t now) {
+    for (const Owed& owed : std::exchange(owed_welcomes_, {})) send_welcome(owed, now);
+    if (owed_admits_.empty()) return;
     admit_next_ns_ = now + kAdmitNs;
     DatagramWriter* writer = &begin_greeting(now);
-    for (const OwedAdmit& owed : std::exchange(owed_admits_, {})) {
+    for (const Owed& owed : std::exchange(owed_admits_, {})) {
         const Other& other = others_[owed.node];
         const Admit admit{
             NodeIncarnation::of(static_cast<std::uint16_t>(owed.node), other.incarnation),

@@ -39,7 +39,8 @@
 namespace rmem::udp {
 
 inline constexpr std::int64_t kJoinNs =
-    10'000'000;  ///< between two joins; later four times as long
+    10'000'000;                             ///< between two joins; later four times as long
+inline constexpr unsigned kNodesAJoin = 8;  ///< of more nodes each makes that longer
 inline constexpr std::int64_t kAdmitNs = 1'000'000;   ///< between two datagrams with admits
 inline constexpr std::int64_t kFormNs = 150'000'000;  ///< of silence: a ring is formed
 inline constexpr std::int64_t kGiveWayNs =
@@ -142,6 +143,12 @@ public:
     /// Some of what the bank was behind is in it now.
     void has_published(unsigned node, std::int64_t now) { exchange_->has_published(node, now); }
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
+    /// While it is on, many datagrams are about to come: what they ask is answered by on_tick(),
+    /// all at once.
+    void hold_answers(bool on) noexcept {
+        holds_answers_ = on;
+        exchange_->hold_answers(on);
+    }
     std::int64_t due_ns() const noexcept;
     std::int64_t repair_due_ns() const noexcept { return exchange_->repair_due_ns(); }
     void on_tick(std::int64_t now);
@@ -158,6 +165,8 @@ public:
     bool is_member() const noexcept { return is_member_; }
     /// The members, this node among them when it is one.
     const NodeSet& view() const noexcept { return view_; }
+    /// Other nodes that are joining, or have just been.
+    unsigned joiners(std::int64_t now) const noexcept;
     std::uint64_t incarnation() const noexcept { return config_.exchange.incarnation; }
     std::uint64_t ring_incarnation() const noexcept { return ring_incarnation_; }
     const Exchange& exchange() const noexcept { return *exchange_; }
@@ -183,9 +192,9 @@ private:
             false;            ///< it has said from where on this node's incarnation gets its stream
         bool had_me = false;  ///< its view once had this node's incarnation
         bool ended = false;   ///< that incarnation is over here
-        bool served = false;  ///< it joins, and has parts of the bank from this node
+        bool served = false;  ///< it joins, and may have parts of the bank from this node
     };
-    struct OwedAdmit {
+    struct Owed {
         unsigned node = 0;
         std::uint64_t cookie = 0;
     };
@@ -222,6 +231,10 @@ private:
     bool has_met(unsigned node, std::uint64_t incarnation) const noexcept {
         return others_[node].incarnation == incarnation;
     }
+    bool is_of_donor(const Header& header) const noexcept {
+        return welcomed_ && header.origin == welcomed_->donor &&
+               header.incarnation == welcomed_->donor_incarnation;
+    }
     bool all_have_admitted() const noexcept;
     bool is_of_ring(unsigned node) const noexcept;
     void leave_other_rings(std::int64_t now);
@@ -256,11 +269,13 @@ private:
     void send_join(std::int64_t now);
     void send_status(std::int64_t now);
     void send_status(Status::State state, std::int64_t now);
-    void send_welcome(unsigned node, const Join& join, std::int64_t now);
+    void send_welcome(const Owed& owed, std::int64_t now);
     void send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now);
+    void owe_welcome(unsigned node, std::uint64_t cookie, std::int64_t now);
     void owe_admit(unsigned node, std::uint64_t cookie, std::int64_t now);
     void send_admits(std::int64_t now);
     std::int64_t admit_due_ns() const noexcept {
+        if (!owed_welcomes_.empty()) return 0;
         return owed_admits_.empty() ? kNever : admit_next_ns_;
     }
     void request(std::int64_t now);
@@ -270,6 +285,10 @@ private:
         return std::max<std::int64_t>(config_.dead_ns / kStatusesADeath, 1);
     }
     void say_again(std::int64_t now) noexcept;
+    /// Each join is answered by all: in a large ring they are rarer.
+    std::int64_t join_ns() const noexcept {
+        return kJoinNs * std::max(config_.exchange.nodes / kNodesAJoin, 1U);
+    }
 
     unsigned me() const noexcept { return config_.exchange.node; }
     NodeIncarnation my_incarnation() const noexcept {
@@ -283,7 +302,9 @@ private:
     std::unique_ptr<Exchange> exchange_;
     std::vector<Other> others_;
     std::vector<Pending> pending_;
-    std::vector<OwedAdmit> owed_admits_;
+    std::vector<Owed> owed_admits_, owed_welcomes_;
+    std::vector<bool> given_;  ///< parts of the bank, to all, while answers are held
+    bool holds_answers_ = false;
     std::int64_t admit_next_ns_ = kLongAgo;
     std::uint64_t random_state_;
 
@@ -303,7 +324,8 @@ private:
     std::uint64_t cookie_ = 0;
     unsigned joins_ = 0;                    ///< sent in this incarnation
     std::int64_t joined_at_ns_ = kLongAgo;  ///< when the last was sent
-    std::int64_t joining_since_ns_ = 0;
+    std::int64_t joining_since_ns_ = 0;     ///< less the time for which its timers were late
+    std::int64_t excused_ns_ = 0;           ///< up to then
     std::optional<Welcomed> welcomed_;
     MemberIncarnation parts_from_;  ///< whose bank the parts are of that are here
     bool must_restart_ = false;     ///< among them are words that may be another ring's

@@ -55,7 +55,7 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const std::uint64_t first = config_.exchange.first_sequence;
     const bool has_written = header.newest != static_cast<std::uint32_t>(first - 1);
     if (!has_written) connect(node, header.incarnation, first, now);
-    if (is_donor()) send_welcome(node, join, now);
+    if (is_donor() && !view_.contains(node)) owe_welcome(node, join.cookie, now);
     if (!knows) owe_admit(node, join.cookie, now);
 }
 
@@ -188,6 +188,16 @@ bool Core::knows_rings() const noexcept {
     return true;
 }
 
+unsigned Core::joiners(std::int64_t now) const noexcept {
+    unsigned count = 0;
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        const std::int64_t heard = others_[node].heard_joining_ns;
+        const std::int64_t lately = view_.contains(node) ? kFormNs : kGiveWayNs;
+        if (heard >= 0 && now - heard < lately) ++count;
+    }
+    return count;
+}
+
 bool Core::all_are_joining(std::int64_t now) const noexcept {
     for (unsigned node = 0; node < others_.size(); ++node) {
         const std::int64_t heard = others_[node].heard_joining_ns;
@@ -268,10 +278,16 @@ void Core::on_snapshot_request(const Header& header, const SnapshotRequest& requ
     if (!edge_.hand_over_all(now)) return;
     exchange_->commit(now);
     ++counters_.requests_answered;
-    others_[header.origin].served = !view_.contains(header.origin);
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        others_[node].served = others_[node].served || !view_.contains(node);  // all hear it
+    }
     DonorView view;
     view.bank = edge_.bank();
     view.is_blank = [this](const Place& place) { return edge_.is_blank(place.index, place.words); };
+    if (holds_answers_) {
+        given_.resize(view.bank.size() / kWordBytes / kPartWords + 1);
+        view.given = &given_;
+    }
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (node != me() && !exchange_->takes(node)) continue;
         view.origins.insert(node);

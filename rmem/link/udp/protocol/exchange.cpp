@@ -343,7 +343,7 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
         send_naks(header.origin, *peer.in, peer.incarnation, 0, now);
     }
     send_retransmissions(now);
-    if (now >= ack_due_ns_) on_tick(now);
+    if (now >= ack_due_ns_ && !holds_answers_) on_tick(now);
 }
 
 void Exchange::take_section(const Header& header, const Section& section, std::int64_t now) {

@@ -224,6 +224,8 @@ public:
     /// Some of what the bank was behind is in it now, and is to be acknowledged.
     void has_published(unsigned node, std::int64_t now);
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
+    /// While it is on acknowledgements wait for on_tick(): more is about to come.
+    void hold_answers(bool on) noexcept { holds_answers_ = on; }
     /// When on_tick() has something to do; kNever when nothing is open.
     std::int64_t due_ns() const noexcept;
     /// The part of it that makes up for a loss that was seen.
@@ -353,7 +355,8 @@ private:
     DatagramWriter batch_, other_;    ///< under composition: the next batch; anything else
     std::int64_t open_since_ns_ = 0;  ///< while composing
     bool composing_ = false;          ///< a batch has begun
-    std::uint64_t number_ = 0;        ///< of the last datagram
+    bool holds_answers_ = false;
+    std::uint64_t number_ = 0;  ///< of the last datagram
     NodeSet acks_due_;
     NodeSet differs_from_;
     int echo_to_ = -1;  ///< who was heard last, and not told so

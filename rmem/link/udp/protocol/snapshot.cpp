@@ -15,7 +15,8 @@ constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kSequenceBits) - 1;
 
 constexpr std::uint32_t kMostRun = 255;  // parts: a place has 16 bits for its words
 static_assert(kMostRun * kPartWords <= UINT16_MAX);
-constexpr std::size_t kMostRuns = 32;    // of a request: they fit any datagram
+constexpr std::size_t kMostRuns = 32;  // of a request: they fit any datagram
+static_assert(kMostRuns * kMostRun == kMostPartsARequest);
 constexpr std::int64_t kPartNs = 1'000;  // a donor's look at a part takes less
 constexpr unsigned kMostDoublings = 20;
 
@@ -28,11 +29,14 @@ static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords 
 
 // ---- The joiner
 
-SnapshotTaker::SnapshotTaker(std::uint64_t bank_words)
+SnapshotTaker::SnapshotTaker(std::uint64_t bank_words, std::uint64_t first_sequence, unsigned share,
+                             unsigned shares)
     : words_(bank_words),
+      first_sequence_(first_sequence),
       set_by_((bank_words + kPartWords - 1) / kPartWords),
       part_here_(set_by_.size()),
-      requested_by_(set_by_.size()) {}
+      requested_by_(set_by_.size()),
+      next_part_(static_cast<std::uint32_t>(set_by_.size() * share / shares)) {}
 
 void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence, const Place& place) {
     const std::uint64_t by = std::uint64_t{origin} << kSequenceBits | (sequence & kSequenceMask);
@@ -48,6 +52,7 @@ void SnapshotTaker::note_admission(unsigned origin, std::uint64_t first) noexcep
     departed_.erase(origin);
     first_[origin] = first;
     needed_[origin] = 0;
+    if (first != first_sequence_) answers_.clear();  // they may not cover what it wrote before
     forget_writes(origin);
 }
 
@@ -98,6 +103,7 @@ void SnapshotTaker::release(const Request& request) noexcept {
 void SnapshotTaker::forget_requests() noexcept {
     for (const Request& pending : requests_) release(pending);
     requests_.clear();
+    answers_.clear();
 }
 
 void SnapshotTaker::drop_lost(std::int64_t now) {
@@ -152,83 +158,98 @@ bool SnapshotTaker::request(DatagramWriter& writer, const NodeIncarnation& donor
     return true;
 }
 
-SnapshotTaker::Request* SnapshotTaker::find(const RequestId& named) noexcept {
-    const auto found =
-        std::find_if(requests_.begin(), requests_.end(),
-                     [&](const Request& pending) { return pending.number == named.number; });
-    return found == requests_.end() ? nullptr : &*found;
+const SnapshotTaker::Answer* SnapshotTaker::find(const RequestId& named) const noexcept {
+    const auto found = std::find_if(answers_.begin(), answers_.end(),
+                                    [&](const Answer& answer) { return answer.id == named; });
+    return found == answers_.end() ? nullptr : &*found;
 }
 
 void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t incarnation_sum,
                               const Applied& applied) {
-    Request* pending = find(vector.request_id());
-    if (pending == nullptr || pending->has_vector || vector.incarnation_sum() != incarnation_sum)
-        return;
-    pending->origins = vector.origins();
+    if (vector.incarnation_sum() != incarnation_sum || find(vector.request_id()) != nullptr) return;
+    Answer answer;
+    answer.id = vector.request_id();
+    answer.origins = vector.origins();
     vector.for_each([&](unsigned origin, std::uint32_t low) {
-        pending->positions[origin] = widened(low, applied(origin));
+        answer.positions[origin] = widened(low, applied(origin));
     });
-    pending->has_vector = covers_admissions(*pending);
+    if (!covers_admissions(answer)) return;
+    if (answers_.size() == kMostAnswers) answers_.pop_front();
+    answers_.push_back(answer);
 }
 
 /// What was written before this node was admitted comes with the bank or not at all; and a donor
 /// that still takes a stream that has ended here does not have all of it that there is.
-bool SnapshotTaker::covers_admissions(const Request& pending) const {
+bool SnapshotTaker::covers_admissions(const Answer& answer) const {
     bool covers = true;
     departed_.for_each([&](unsigned origin) {
-        if (pending.origins.contains(origin)) covers = false;
+        if (answer.origins.contains(origin)) covers = false;
     });
     admitted_.for_each([&](unsigned origin) {
-        if (!pending.origins.contains(origin) || pending.positions[origin] + 1 < first_[origin]) {
+        if (!answer.origins.contains(origin) || answer.positions[origin] + 1 < first_[origin]) {
             covers = false;
         }
     });
     return covers;
 }
 
-bool SnapshotTaker::is_newer(std::uint64_t word, const Request& pending) const noexcept {
+bool SnapshotTaker::is_newer(std::uint64_t word, const Answer& answer) const noexcept {
     const std::unique_ptr<SetBy>& part = set_by_[word / kPartWords];
     const std::uint64_t by = part ? (*part)[word % kPartWords] : 0;
-    return by != 0 && (by & kSequenceMask) > pending.positions[by >> kSequenceBits];
+    return by != 0 && (by & kSequenceMask) > answer.positions[by >> kSequenceBits];
 }
 
-void SnapshotTaker::store_part(std::uint32_t part, const Chunk& chunk, const Request& pending,
+void SnapshotTaker::store_part(std::uint32_t part, const Chunk& chunk, const Answer& answer,
                                const Store& store, const IsBlank& is_blank) {
     const Place place = place_of({part, 1});
     const bool is_there = chunk.is_zeros() && !set_by_[part] && is_blank(place);
     for (std::uint64_t i = 0; i < place.words && !is_there; ++i) {
-        if (is_newer(place.index + i, pending)) continue;
+        if (is_newer(place.index + i, answer)) continue;
         store(place.index + i, chunk.is_zeros() ? 0 : chunk.words()[i]);
     }
+    note_part(part, chunk.is_zeros());
+}
+
+/// It is here now, asked for or not.
+void SnapshotTaker::note_part(std::uint32_t part, bool is_zeros) noexcept {
     part_here_[part] = true;
     ++here_;
+    lost_ = 0;
+    for (Request& pending : requests_) {
+        if (pending.number != requested_by_[part]) continue;
+        --pending.open;
+        pending.has_parts = true;
+        pending.has_words = pending.has_words || !is_zeros;
+    }
+}
+
+void SnapshotTaker::end_answered() {
+    std::erase_if(requests_, [this](const Request& pending) {
+        if (pending.has_words) most_parts_ = std::min(most_parts_, kPartsARequest);
+        if (pending.open != 0) return false;
+        most_parts_ = pending.has_words ? std::min(2 * most_parts_, kPartsARequest)
+                                        : std::min(kZerosGrow * most_parts_, kMostPartsARequest);
+        return true;
+    });
 }
 
 void SnapshotTaker::on_chunk(const Chunk& chunk, const Store& store, const IsBlank& is_blank) {
-    Request* pending = find(chunk.request_id());
+    const Answer* const answer = find(chunk.request_id());
     const Place place = chunk.place();
     const std::uint64_t first = place.index / kPartWords;
     const std::uint64_t count = chunk.is_zeros() ? (place.words + kPartWords - 1) / kPartWords : 1;
-    if (pending == nullptr || !pending->has_vector || first >= parts()) return;
-    if (count > parts() - first) return;
+    if (answer == nullptr || first >= parts() || count > parts() - first) return;
     const Run run{static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)};
     if (place != place_of(run)) return;
+    const std::uint64_t before = here_;
     for (std::uint32_t part = run.first; part < run.first + run.count; ++part) {
-        if (part_here_[part] || requested_by_[part] != pending->number) continue;
-        store_part(part, chunk, *pending, store, is_blank);
-        --pending->open;
-        pending->has_parts = true;
-        lost_ = 0;
+        if (!part_here_[part]) store_part(part, chunk, *answer, store, is_blank);
     }
-    pending->origins.for_each([&](unsigned origin) {
-        needed_[origin] = std::max(needed_[origin], pending->positions[origin]);
+    if (here_ == before) return;
+    answer->origins.for_each([&](unsigned origin) {
+        needed_[origin] = std::max(needed_[origin], answer->positions[origin]);
     });
-    pending->has_words = pending->has_words || !chunk.is_zeros();
-    if (pending->has_words) most_parts_ = std::min(most_parts_, kPartsARequest);
-    if (pending->open != 0) return;
-    most_parts_ =
-        std::min(2 * most_parts_, pending->has_words ? kPartsARequest : kMostPartsARequest);
-    std::erase_if(requests_, [n = pending->number](const Request& q) { return q.number == n; });
+    end_answered();
 }
 
 bool SnapshotTaker::is_complete(const Applied& applied) const {
@@ -247,8 +268,11 @@ std::span<const std::byte> bytes_of(const DonorView& view, const Place& place) {
     return view.bank.subspan(place.index * kWordBytes, place.words * kWordBytes);
 }
 
+bool is_blank(const DonorView& view, const Place& place) {
+    return view.is_blank && view.is_blank(place);
+}
+
 bool is_zeros(const DonorView& view, const Place& place) {
-    if (view.is_blank && view.is_blank(place)) return true;
     // All bytes are equal, and the first is zero.
     const auto bytes = bytes_of(view, place);
     return bytes.front() == std::byte{0} &&
@@ -277,15 +301,21 @@ bool add_words(DatagramWriter& writer, const RequestId& id, const Place& place,
 void answer(const NodeIncarnation& joiner, const SnapshotRequest& request, const DonorView& view,
             const std::function<DatagramWriter&()>& begin, const std::function<void()>& send) {
     const RequestId id{joiner, request.request_id().number};
-    DatagramWriter* writer = &begin();
-    writer->add_vector(id, view.incarnation_sum, view.origins, view.positions);
+    DatagramWriter* writer = nullptr;
     const auto add = [&](auto&& put) {
+        if (writer == nullptr) {
+            writer = &begin();
+            writer->add_vector(id, view.incarnation_sum, view.origins, view.positions);
+        }
         if (put()) return;
         send();
         writer = &begin();
         put();
     };
-    std::uint32_t left = kPartsARequest, looks = kMostPartsARequest;
+    std::uint32_t left = kPartsARequest, looks = kMostLooks, steps = kMostPartsARequest;
+    const auto give = [&](const Place& part) {
+        if (view.given != nullptr) (*view.given)[part.index / kPartWords] = true;
+    };
     for (const Place& asked : request.parts()) {
         if (!asked.is_inside(view.bank.size())) continue;
         Place zeros{asked.index, 0, 0};
@@ -293,23 +323,26 @@ void answer(const NodeIncarnation& joiner, const SnapshotRequest& request, const
             if (zeros.words != 0) add([&] { return writer->add_zeros(id, zeros); });
         };
         const std::uint64_t end = asked.index + asked.words;
-        for (Place part{asked.index, 0, 0}; part.index < end && looks != 0;
-             part.index += part.words, --looks) {
+        for (Place part{asked.index, 0, 0}; part.index < end && looks != 0 && steps != 0;
+             part.index += part.words, --steps) {
             part.words =
                 static_cast<std::uint16_t>(std::min<std::uint64_t>(kPartWords, end - part.index));
-            if (is_zeros(view, part)) {
+            const bool is_given = view.given != nullptr && (*view.given)[part.index / kPartWords];
+            if (!is_given && (is_blank(view, part) || (--looks, is_zeros(view, part)))) {
+                give(part);
                 zeros.words = static_cast<std::uint16_t>(zeros.words + part.words);
                 continue;
             }
             end_zeros();
             zeros = {part.index + part.words, 0, 0};
-            if (left == 0) continue;
+            if (is_given || left == 0) continue;
             --left;
+            give(part);
             add([&] { return add_words(*writer, id, part, bytes_of(view, part)); });
         }
         end_zeros();
     }
-    send();
+    if (writer != nullptr) send();
 }
 
 }  // namespace rmem::udp

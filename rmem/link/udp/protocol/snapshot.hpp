@@ -6,9 +6,10 @@
 /// The joiner takes all streams from where it was admitted, and applies them to its bank at once.
 /// It requests the bank of its donor in parts, some at a time; each answer is of one instant, at
 /// which the donor had applied each stream up to a position. A word that a later batch than that
-/// has set here already is newer than the answer's, and stays.
+/// has set here already is newer than the answer's, and stays. All hear each answer, so a joiner
+/// also takes what the donor answers to others, and what comes later than it was waited for.
 ///
-///     SnapshotTaker taker(bank words, origins);                    // the joiner
+///     SnapshotTaker taker(bank words);                             // the joiner
 ///     taker.note_write(origin, sequence, place);                   // for each write applied
 ///     taker.request(writer, donor, now); …                         // when request_due_ns() says
 ///     so taker.on_vector(vector, applied); taker.on_chunk(chunk, store, is_blank);
@@ -23,8 +24,7 @@
 ///
 /// Threads: one user at a time. Progress: no call waits; until the bank is complete the joiner
 /// takes 8 bytes for each word of the parts that streams write.
-/// Trust: places are held against the bank, request ids against those of this joiner; positions
-/// only make it wait.
+/// Trust: places are held against the bank; positions only make it wait. Answers are the donor's.
 /// Units: nanoseconds; places in words.
 
 #include "rmem/base/time.hpp"
@@ -45,11 +45,16 @@ namespace rmem::udp {
 inline constexpr std::uint32_t kPartWords =
     256;  ///< of one chunk: it fits the smallest payload limit's datagram
 /// An answer has words of this number of parts at the most, a datagram each, and a vector. The
-/// first request is for one, and each that is answered doubles that; zeros take no room, so where
-/// nothing else comes it goes on, up to the second number (1 MiB: a donor looks at it in 100 µs).
+/// first request is for one part, and each that is answered doubles that. Zeros take no room: where
+/// nothing else comes the next one is for kZerosGrow times as many, up to the third number (8 MiB,
+/// as many as a request can name). A donor looks at the words of kMostLooks parts (1 MiB: 100 µs),
+/// but for what was never touched.
 inline constexpr std::uint32_t kPartsARequest = 32;
-inline constexpr std::uint32_t kMostPartsARequest = 1024;
-inline constexpr unsigned kMostRequests = 4;  ///< under way
+inline constexpr std::uint32_t kZerosGrow = 32;
+inline constexpr std::uint32_t kMostPartsARequest = 8160;
+inline constexpr std::uint32_t kMostLooks = 1024;
+inline constexpr unsigned kMostRequests = 4;  ///< under way, as soon as they are large
+inline constexpr unsigned kMostAnswers = 16;  ///< of which the rest may still come
 /// A request whose answer is lost, or cannot be used (the donor has not met all that the joiner
 /// has), is made again after a time that doubles up to this, and alone: where many nodes join at a
 /// time, they would else ask faster than they can come to know each other.
@@ -64,7 +69,10 @@ public:
     /// written: so a bank that was never used is not stored into.
     using IsBlank = std::function<bool(const Place&)>;
 
-    explicit SnapshotTaker(std::uint64_t bank_words);
+    /// `first_sequence`: of each stream. `share` of `shares`: where it begins to ask, so that many
+    /// joiners ask for different parts.
+    explicit SnapshotTaker(std::uint64_t bank_words, std::uint64_t first_sequence = 1,
+                           unsigned share = 0, unsigned shares = 1);
 
     /// An incarnation of the origin: its stream is taken from there on, answers must cover all
     /// before it. Takes the time of a look at each word.
@@ -81,10 +89,11 @@ public:
     std::int64_t request_due_ns() const noexcept;
     /// Adds a request to the donor to the datagram. False when none is due, or there is no room.
     bool request(DatagramWriter& writer, const NodeIncarnation& donor, std::int64_t now);
-    /// Another donor: what was asked and not answered is to be requested again.
+    /// Another donor: what was asked and not answered is to be requested again, and what the former
+    /// one has answered is not taken any more.
     void forget_requests() noexcept;
 
-    // ---- Answers
+    // ---- Answers, of the donor, to whomever
     /// `incarnation_sum`: of the origins that it names, as the joiner knows them; a donor that
     /// means others has not answered.
     void on_vector(const Vector& vector, std::uint64_t incarnation_sum, const Applied& applied);
@@ -107,24 +116,32 @@ private:
         std::uint64_t open = 0;  ///< parts that are not here
         bool has_parts = false;  ///< some have come,
         bool has_words = false;  ///< and not only zeros
-        bool has_vector = false;
+    };
+    /// What a vector has said, if it can be used.
+    struct Answer {
+        RequestId id;
         NodeSet origins;
         std::array<std::uint64_t, kMaxNodes> positions{};
     };
 
     Place place_of(const Run& run) const noexcept;
-    Request* find(const RequestId& named) noexcept;
-    unsigned most_requests() const noexcept { return lost_ == 0 ? kMostRequests : 1; }
+    const Answer* find(const RequestId& named) const noexcept;
+    void note_part(std::uint32_t part, bool is_zeros) noexcept;
+    void end_answered();
+    unsigned most_requests() const noexcept {
+        return lost_ == 0 && most_parts_ >= kPartsARequest ? kMostRequests : 1;
+    }
     void drop_lost(std::int64_t now);
     void release(const Request& request) noexcept;
     [[nodiscard]] Request next_request();
-    void store_part(std::uint32_t part, const Chunk& chunk, const Request& pending,
+    void store_part(std::uint32_t part, const Chunk& chunk, const Answer& answer,
                     const Store& store, const IsBlank& is_blank);
     void forget_writes(unsigned origin) noexcept;
-    bool is_newer(std::uint64_t word, const Request& pending) const noexcept;
-    bool covers_admissions(const Request& pending) const;
+    bool is_newer(std::uint64_t word, const Answer& answer) const noexcept;
+    bool covers_admissions(const Answer& answer) const;
 
     std::uint64_t words_;
+    std::uint64_t first_sequence_;
     /// Of each word of a part: origin and sequence of the batch that set it last; 0: none did.
     using SetBy = std::array<std::uint64_t, kPartWords>;
     std::vector<std::unique_ptr<SetBy>> set_by_;  ///< of each part that a stream has written
@@ -136,6 +153,7 @@ private:
     std::uint32_t next_part_ = 0;  ///< where the search for one to ask for begins
     std::uint32_t numbers_ = 0;
     std::deque<Request> requests_;
+    std::deque<Answer> answers_;  ///< the last ones
     NodeSet admitted_, departed_;
     std::array<std::uint64_t, kMaxNodes> first_{};  ///< of each of these: it is taken from there on
     std::array<std::uint64_t, kMaxNodes> needed_{};  ///< of each stream
@@ -149,6 +167,8 @@ struct DonorView {
     std::array<std::uint64_t, kMaxNodes> positions{};  ///< in the bank, of each origin
     std::span<const std::byte> bank;
     std::function<bool(const Place&)> is_blank;  ///< zeros, without a look; no is always right
+    /// Parts that all have just been given, which are not answered again; null: none.
+    std::vector<bool>* given = nullptr;
 };
 
 /// Answers a request at this instant: `begin` begins a datagram, `send` sends it; none fails when
