@@ -20,10 +20,12 @@ namespace rmem::udp {
 
 namespace {
 
+constexpr std::int64_t kRestNs = 1'000'000;
 constexpr std::int64_t kTurnNs = 200'000;      // for each node: what its turn may take
 constexpr unsigned kCrowd = 8;                 // nodes that join
 constexpr unsigned kMostReceives = 4;          // calls in one run
 constexpr unsigned kMostTaken = 256;           // in one turn
+constexpr std::int64_t kCountNs = 20'000'000;  // between counts of the nodes on this host
 constexpr std::int64_t kBegunNs = 250'000;     // for a write without a commit
 constexpr std::int64_t kServeNs = 50'000'000;  // after a request of a node that joins
 
@@ -140,16 +142,36 @@ void Engine::join(Deadline deadline) {
                                 : "no member answered; `rmem doctor` looks for what is wrong with "
                                   "the network"));
         }
-        std::this_thread::sleep_for(std::chrono::nanoseconds(turn_ns()));
+        const std::int64_t turn = turn_ns();
+        if (turn == 0) {
+            rest(kRestNs);
+        } else {
+            std::this_thread::sleep_for(std::chrono::nanoseconds(turn));
+        }
     }
 }
 
 /// Where many start on few processors, to be woken by each datagram would take them all, and those
 /// that are in would keep out the others: what comes is taken together, once in that time. 0: there
 /// is no crowd.
-std::int64_t Engine::turn_ns() const noexcept {
-    const bool is_crowd = !is_member() || core_.joiners(ran_ns_) >= kCrowd;
-    return is_crowd ? kTurnNs * ring_.config().nodes : 0;
+std::int64_t Engine::turn_ns() noexcept {
+    if (is_member() && core_.joiners(ran_ns_) < kCrowd) return 0;
+    return is_host_full() ? kTurnNs * ring_.config().nodes : 0;
+}
+
+/// Whether this host has fewer processors than nodes of the ring.
+bool Engine::is_host_full() noexcept {
+    if (ran_ns_ < count_next_ns_) return nodes_here_ > processors_allowed_;
+    count_next_ns_ = ran_ns_ + kCountNs;
+    try {
+        nodes_here_ = 0;
+        for (const std::string& name : Segment::list()) {
+            if (name.substr(0, name.rfind('@')) == ring_.config().name) ++nodes_here_;
+        }
+    } catch (const std::exception&) {  // no memory for the names: as if it were alone
+        nodes_here_ = 1;
+    }
+    return nodes_here_ > processors_allowed_;
 }
 
 bool Engine::is_member() const noexcept {

@@ -227,7 +227,8 @@ private:
     std::int64_t keep_due_ns() const noexcept;
     [[nodiscard]] bool begin_rest() noexcept;
     void wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept;
-    [[nodiscard]] std::int64_t turn_ns() const noexcept;
+    [[nodiscard]] std::int64_t turn_ns() noexcept;
+    [[nodiscard]] bool is_host_full() noexcept;
     /// Whether a thread that stands by has to be told that there is something to do from now on.
     [[nodiscard]] bool take_stand_by(std::int64_t now) noexcept {
         if (now + kTailNs >= stands_by_until_ns_.get()) return false;
@@ -273,6 +274,9 @@ private:
     std::int64_t ran_ns_ = 0;
     std::int64_t turn_ns_ = 0;        ///< of a crowd: between two looks at what has come
     std::int64_t turn_until_ns_ = 0;  ///< the next one
+    const unsigned processors_allowed_ = allowed_processors();
+    unsigned nodes_here_ = 1;         ///< of the ring, on this host
+    std::int64_t count_next_ns_ = 0;  ///< when they are counted again
     Hint<unsigned> heard_from_{0};
     int processor_ = -1;  ///< that the board shows
     std::size_t place_ =
