@@ -6,9 +6,10 @@
 ///
 /// Method: each case is a ring of its own between fresh processes (some ways of waiting change a
 /// node for good), nodes 0 and 1 take part, and all others sleep in wait_change for a word that
-/// nobody writes, or where messages are measured in bbp_recv. Beside each quantity stands its floor, measured in the same run: a plain store, a
-/// cache line to and fro, a futex to and fro, a datagram to and fro, memcpy. A case ends after its
-/// samples or its time, whichever comes first, so that a slow way takes no longer than a fast one.
+/// nobody writes, or where messages are measured in bbp_recv. Beside each quantity stands its
+/// floor, measured in the same run: a plain store, a cache line to and fro, a futex to and fro, a
+/// datagram to and fro, memcpy. A case ends after its samples or its time, whichever comes first,
+/// so that a slow way takes no longer than a fast one.
 /// Units: nanoseconds, one way, of one store, word or block, unless a name says otherwise.
 /// Errors: as rank_group.hpp.
 
