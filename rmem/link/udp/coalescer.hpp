@@ -28,11 +28,11 @@
 ///   an acknowledgement            kAckNs, or a quarter of a    any datagram; Exchange::on_tick
 ///                                 window (exchange.hpp)
 ///
-/// Load: kLoad commits without a wait, none longer than kLazyNs after the one before: for a later
-/// one nothing could have waited. Half of it is remembered over a wait, nothing over kQuietNs
-/// without a commit. A write of another node that comes in between is a wait, too: a program that
-/// reads it by plain loads may have waited for it. So two programs that answer each other never
-/// reach it, and nor does one that keeps a rhythm.
+/// Load: kLoad commits without a wait, none longer than kLazyNs after the one before has left: for
+/// a later one nothing could have waited. Half of it is remembered over a wait, nothing over
+/// kQuietNs without a commit. A write of another node that comes in between is a wait, too: a
+/// program that reads it by plain loads may have waited for it. So two programs that answer each
+/// other never reach it, and nor does one that keeps a rhythm.
 ///
 /// Both classes are pure: they have no clock, socket or lock, and decide by what they are told.
 /// Invariants: what coalesces has a time at which it is due; no commit is older than the one
@@ -69,6 +69,9 @@ public:
         coalesces_ = due_ns_ != kNever;
         return false;
     }
+    /// What was committed has left by then: until that the program was in its call, in which the
+    /// node to which it went may have taken its processor.
+    void on_left(std::int64_t now) noexcept { committed_ns_ = std::max(now, committed_ns_); }
     void on_commit_on_wait() noexcept { coalesces_ = due_ns_ != kNever; }
     /// Under load: this number was committed since the last one of which it heard, and the oldest
     /// that has not left was written then; kNever: all have.
@@ -105,7 +108,7 @@ private:
     }
 
     std::int64_t due_ns_ = kNever;
-    std::int64_t committed_ns_ = 0;  ///< the last commit's time
+    std::int64_t committed_ns_ = 0;  ///< the last commit's time, or when that has left
     unsigned load_ = 0;              ///< commits
     bool coalesces_ = false;
     bool has_waited_ = false;  ///< since the last commit

@@ -56,7 +56,10 @@ Engine::Committed Engine::commit(std::int64_t now) {
     send_outgoing();
     is_in_group_ = outbox_.coalescer().is_loaded();
     const bool coalesces = outbox_.coalescer().coalesces() || !is_all;
-    if (!coalesces) socket_.flush();
+    if (!coalesces) {
+        socket_.flush();
+        if (!is_in_group_) outbox_.has_left(now_ns());
+    }
     // relaxed is enough: its program asks
     streams_.store(is_in_group_ && now >= serves_until_ns_, std::memory_order_relaxed);
     const std::size_t room_bytes = outbox_.has_room(kNextBytes) ? kNextBytes : 0;

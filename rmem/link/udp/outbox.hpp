@@ -54,6 +54,8 @@ public:
     void send_coalesced(std::int64_t now) {
         if (coalescer_.on_wait()) send_open(now);
     }
+    /// What the program has committed has left by then.
+    void has_left(std::int64_t now) noexcept { coalescer_.on_left(now); }
     /// Others have written what the program may have waited for.
     void note_arrival() noexcept { coalescer_.on_arrival(); }
     /// The program waits until all have what it wrote: it leaves, and they are asked to say so.

@@ -136,6 +136,19 @@ TEST(Coalescer, lets_a_commit_leave_at_once_after_a_pause_for_which_nothing_coul
     EXPECT_FALSE(send(coalescer, now += kStep)) << "a burst goes on soon";
 }
 
+/// The node to which a word goes may take the writer's processor for longer than a word waits.
+TEST(Coalescer, takes_commits_for_load_whose_sending_takes_long) {
+    Coalescer coalescer;
+    std::int64_t now = kStart;
+    unsigned commits = 0;
+    for (; commits < 10 * kLoad && send(coalescer, now += kStep); ++commits) {
+        coalescer.on_sent();
+        coalescer.on_left(now += 2 * kLazyNs);
+    }
+    EXPECT_LE(commits, kLoad);
+    EXPECT_TRUE(coalescer.is_loaded());
+}
+
 TEST(Coalescer, notices_a_commit_that_is_older_than_the_one_before) {
     Coalescer coalescer;
     EXPECT_TRUE(coalescer.on_commit(kStart));
