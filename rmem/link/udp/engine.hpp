@@ -112,7 +112,7 @@ public:
     /// To be waited for with poll(2) by others than the engine: readable when something has come.
     int descriptor() const noexcept { return socket_.handle(); }
     /// Whether something that has come is held back, for a timing profile or by a fault, and due
-    /// before a helper would stand in for one who waits for the descriptor.
+    /// before a helper would stand in for a program that waits for the descriptor.
     bool defers() const noexcept { return deferred_until_ns_.get() - now_ns() < kTailNs; }
     /// Whether it has slept since this was asked last.
     bool take_slept() noexcept {
