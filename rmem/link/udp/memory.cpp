@@ -3,6 +3,7 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
+#include "rmem/ring/wait_stages.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -17,7 +18,6 @@ namespace rmem {
 namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
-constexpr unsigned kRosterYields = 1000;
 constexpr unsigned kStreamedCommits = 64;  // about a datagram full of single words
 constexpr unsigned kUntimed = 7;           // words of a stream after one that was timed
 constexpr std::int64_t kFastNs = 5'000;    // as many come within that, or each is timed
@@ -166,15 +166,18 @@ void UdpMemory::take_rank(Membership& member, Deadline deadline) {
 void UdpMemory::await_roster(Deadline deadline) const {
     const udp::RosterEntry said{true, member_.node(), member_.incarnation()};
     const udp::Roster roster(ring_, member_.node());
-    for (unsigned polls = 0; roster.entry(rank_).word() != said.word(); ++polls) {
+    const std::int64_t begin = rmem::now_ns();
+    while (roster.entry(rank_).word() != said.word()) {
         check_epoch();
-        if (deadline.passed(rmem::now_ns())) {
+        const std::int64_t now = rmem::now_ns();
+        if (deadline.passed(now)) {
             throw Error(Errc::timed_out,
                         fmt::format("the engine of node {} of ring '{}' does not answer this "
                                     "program; read the output of `rmem node`",
                                     member_.node(), ring_.config().name));
         }
-        if (polls < kRosterYields) {
+        // By time: beside programs that compute a yield lasts for one of their turns.
+        if (now - begin < kYieldNs) {
             ::sched_yield();
         } else {
             std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
