@@ -11,6 +11,15 @@ namespace {
 constexpr std::size_t kMostOutward = 64;       // then the other engines have to bring them, and…
 constexpr std::int64_t kGiveUpNs = 1'000'000;  // …what could not be brought for so long
 
+/// Whether no run of the node's engine has begun before the claim: none has anything of the own log
+/// in its hands, and what it has applied is seen from now on.
+bool is_at_rest(NodeSlot& slot) noexcept {
+    // (10) - this acq_rel add synchronizes-with the release-store of the last holder
+    // engine_lock.hpp (2); and the acquire-exchange of the next one, engine_lock.hpp (1), with it,
+    // so that this one sees the claim
+    return slot.engine_holder.fetch_add(0, std::memory_order_acq_rel) == 0;
+}
+
 }  // namespace
 
 bool RingEngine::run_and_deliver(std::uint64_t claimed_from) {
@@ -62,13 +71,14 @@ void RingEngine::deliver_come_round() {
     write.flight.due_ns = 0;
     for (write.node = 0; write.node < node_alive_.size(); ++write.node) {
         if (write.node == node_ || !node_alive_[write.node]) continue;
+        const bool rests = is_at_rest(ring_.node(write.node));  // before the look at what it has
         // (9) - this acquire-load synchronizes-with the release-store engine.cpp (1)
         std::uint64_t has = ring_.node(write.node).applied[rank_].load(std::memory_order_acquire);
         if (has >= end || has < log.oldest()) continue;
         LogReader::Entry& entry = write.flight.entry;
         for (log.seek(has); has < end && log.peek(entry) == LogReader::Found::record;
              log.pass(entry)) {
-            if (entry.next > end || !is_let_go(write)) break;
+            if (entry.next > end || (!rests && entry.position < claimed_from_)) break;
             put(write, has);
             has = entry.next;
         }
@@ -78,29 +88,27 @@ void RingEngine::deliver_come_round() {
 /// Whether the node's engine leaves this write to its writer: it does from the claim on, but a run
 /// that began before may have the write in its hands if it was in the log by then.
 bool RingEngine::is_let_go(const Outward& write) const noexcept {
-    if (write.flight.entry.position >= claimed_from_) return true;
-    // (10) - this acq_rel add synchronizes-with the release-store of the last holder
-    // engine_lock.hpp (2); and the acquire-exchange of the next one, engine_lock.hpp (1), with it,
-    // so that this one sees the claim
-    return ring_.node(write.node).engine_holder.fetch_add(0, std::memory_order_acq_rel) == 0;
+    return write.flight.entry.position >= claimed_from_ || is_at_rest(ring_.node(write.node));
 }
 
 /// Whether the node has all that comes before this write, and not the write.
 bool RingEngine::is_next_of(unsigned node, const Flight& flight) const noexcept {
+    if (!outward_.empty() || !is_let_go({node, flight})) return false;
     // (8) - this acquire-load synchronizes-with the release-store engine.cpp (1)
     const std::uint64_t has = ring_.node(node).applied[rank_].load(std::memory_order_acquire);
-    return outward_.empty() && has >= flight.before && has <= flight.entry.position &&
-           flight.entry.position >= logs_[rank_].oldest() && is_let_go({node, flight});
+    return has >= flight.before && has <= flight.entry.position &&
+           flight.entry.position >= logs_[rank_].oldest();
 }
 
 /// False: an earlier write is not there yet.
 bool RingEngine::deliver(const Outward& write) {
     const Flight& flight = write.flight;
+    const bool is_free = is_let_go(write);  // first: until then its engine may go on applying
     // (7) - this acquire-load synchronizes-with the release-store engine.cpp (1)
     const std::uint64_t has = ring_.node(write.node).applied[rank_].load(std::memory_order_acquire);
     const bool is_given_up = flight.due_ns < step_ns_ - kGiveUpNs;
     if (has > flight.entry.position || is_given_up) return true;
-    if (has < flight.before || !is_let_go(write)) return false;
+    if (has < flight.before || !is_free) return false;
     // This thread alone gives the log back, and not for a node that has died.
     if (flight.entry.position >= logs_[rank_].oldest()) put(write, has);
     return true;
