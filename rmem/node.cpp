@@ -128,8 +128,7 @@ public:
 
     std::uint32_t word(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.hpp
-        // (1), rmem/base/word_block.hpp (1) and
-        // rmem/link/udp/arrivals.cpp (1); in a simulated world there is one thread
+        // (1) and rmem/base/word_block.hpp (1); in a simulated world there is one thread
         return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank_ + offset)
             ->load(std::memory_order_acquire);
     }

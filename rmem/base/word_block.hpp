@@ -99,12 +99,27 @@ inline void store_block(std::byte* to, const void* from, std::size_t bytes) noex
     word_block::keep_loop();
 }
 
+inline constexpr std::size_t kFlaggedBytes = 32;  ///< a flag and what may follow it in its write
+
+/// Stores a write into shared memory. In one of up to kFlaggedBytes the first word is stored last:
+/// it may be the flag of what follows it.
+inline void store_write(std::byte* to, const void* from, std::size_t bytes) noexcept {
+    if (bytes > kFlaggedBytes) return store_block(to, from, bytes);
+    if (bytes == 0) return;
+    std::uint32_t first = 0;
+    std::memcpy(&first, from, sizeof first);
+    if (bytes > kWordBytes) {
+        store_block(to + kWordBytes, static_cast<const std::byte*>(from) + kWordBytes,
+                    bytes - kWordBytes);
+    }
+    store_word(to, first);
+}
+
 /// Loads a block from shared memory.
 inline void load_block(void* to, const std::byte* from, std::size_t bytes) noexcept {
     auto* target = static_cast<std::byte*>(to);
     const auto word = [&](std::size_t at) {
-        // (2) - this acquire-load synchronizes-with the release-stores (1) and
-        // rmem/link/udp/arrivals.cpp (1)
+        // (2) - this acquire-load synchronizes-with the release-store (1)
         const std::uint32_t value =
             reinterpret_cast<const std::atomic<std::uint32_t>*>(from + at)->load(
                 std::memory_order_acquire);

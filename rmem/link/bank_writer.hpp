@@ -41,11 +41,11 @@ public:
     static constexpr bool kHasDescriptors = true;
 
     std::uint32_t load(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores (2),
+        // (1) - this acquire-load synchronizes-with the release-stores
         // rmem/base/word_block.hpp (1), rmem/link/ring/memory.hpp (8), rmem/link/udp/memory.cpp
-        // (8), rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp (3),
-        // rmem/link/udp/outbox.cpp (5), and of a person's tools/watch/outside_write.cpp (1),
-        // tools/watch/outside_write.cpp (2) and tools/watch/outside_write.cpp (3)
+        // (8), rmem/link/udp/engine.cpp (3), rmem/link/udp/outbox.cpp (5), and of a person's
+        // tools/watch/outside_write.cpp (1), tools/watch/outside_write.cpp (2) and
+        // tools/watch/outside_write.cpp (3)
         return word(offset).load(std::memory_order_acquire);
     }
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
@@ -97,8 +97,8 @@ protected:
     std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
     }
-    /// A flag and the bytes after it, kMaxPostBytes at most, as one write. For links that store a
-    /// write's first word last in all banks.
+    /// A flag and the bytes after it, kMaxPostBytes at most, as one write. For links that store the
+    /// first word of such a write last in all banks.
     void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes);
     /// Wakes the ranks of this host that sleep and may want what was written.
     void announce() noexcept;
@@ -119,7 +119,9 @@ private:
     }
     void write_words(std::size_t offset, const void* from, std::size_t words);
     void write_changed(std::size_t offset, const void* from, std::size_t words);
-    void store_words(std::size_t offset, const void* from, std::size_t words) noexcept;
+    void store_words(std::size_t offset, const void* from, std::size_t words) noexcept {
+        store_write(bank_ + offset, from, words * kWordBytes);
+    }
 
     bool me_last_ = false;
     bool filter_ = false;
@@ -178,21 +180,6 @@ void BankWriter<Link>::write_changed(std::size_t offset, const void* from, std::
         unannounced_ = true;
     };
     counters_.add(LinkCounter::writes_filtered, send_runs(words, is_sent, send_run));
-}
-
-template <class Link>
-void BankWriter<Link>::store_words(std::size_t offset, const void* from,
-                                   std::size_t words) noexcept {
-    if (words == 0) return;
-    if (words > 1) {
-        const auto* const rest = static_cast<const std::byte*>(from) + kWordBytes;
-        store_block(bank_ + offset + kWordBytes, rest, (words - 1) * kWordBytes);
-    }
-    std::uint32_t value = 0;
-    std::memcpy(&value, from, kWordBytes);
-    // The first one last: see post(). (2) - this release-store synchronizes-with the acquire-load
-    // (1) of another rank of this node
-    word(offset).store(value, std::memory_order_release);
 }
 
 template <class Link>

@@ -123,11 +123,7 @@ bool LogReader::load_words(const Entry& entry, std::uint32_t* to) const noexcept
 bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
     std::array<std::uint32_t, kMaxRecordWords> copy;
     if (!load_words(entry, copy.data())) return false;
-    if (entry.record.words == 1) {
-        store_word(to, copy[0]);
-    } else {
-        store_block(to, copy.data(), entry.record.words * kWordBytes);
-    }
+    store_write(to, copy.data(), entry.record.words * kWordBytes);
     return true;
 }
 

@@ -140,17 +140,6 @@ private:
 
 // ---- Inline definitions
 
-namespace detail {
-
-inline void store_words(std::byte* to, const void* from, std::uint32_t words) noexcept {
-    if (words != 1) return store_block(to, from, words * kWordBytes);
-    std::uint32_t value = 0;
-    std::memcpy(&value, from, sizeof value);
-    store_word(to, value);
-}
-
-}  // namespace detail
-
 inline void RingDelivery::time(LogRecord& record) noexcept {
     is_measured_ = counted_ + 1 == kCounted || ring_.config().bound_ns != 0;
     // What has changed may be that a recorder has come.
@@ -175,11 +164,11 @@ inline bool RingDelivery::deliver(std::uint64_t head, const LogRecord& record, c
 
 inline void RingDelivery::store(const LogRecord& record, const void* words) noexcept {
     for (std::byte* const bank : banks_) {
-        detail::store_words(bank + record.offset, words, record.words);
+        store_write(bank + record.offset, words, record.words * kWordBytes);
         RMEM_MARK("ring.stored");
     }
     if ((record.flags & LogRecord::kMeLast) != 0)
-        detail::store_words(own_bank_ + record.offset, words, record.words);
+        store_write(own_bank_ + record.offset, words, record.words * kWordBytes);
 }
 
 inline void RingDelivery::publish(std::uint64_t head) noexcept {

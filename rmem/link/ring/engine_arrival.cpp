@@ -33,7 +33,7 @@ bool RingEngine::await(std::int64_t end_ns) {
     // A writer may have claimed its log since.
     if (coming.to == nullptr || (coming.node == node_ && is_claimed(rank_of(coming.tag))))
         return true;
-    store_block(coming.to, coming.words.data(), coming.bytes);
+    store_write(coming.to, coming.words.data(), coming.bytes);
     stored_ = {coming.tag, coming.node, now_ns()};
     return true;
 }

@@ -70,6 +70,12 @@ public:
     bool is_alive(unsigned rank) const noexcept {
         return ring_.is_alive(rank) || !has_applied_all(rank);
     }
+    /// Where the wire takes time it is one of cards, which promise no order inside a write.
+    void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes) {
+        if (!takes_time_) return BankWriter::post(offset, flag, from, bytes);
+        if (bytes != 0) write(offset + kWordBytes, from, bytes);
+        post_word(offset, flag);
+    }
     void progress() {
         if (!engine_.is_idle() || ++unrun_ % kCallsPerRun == 0) run_idly();
     }

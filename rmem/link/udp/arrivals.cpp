@@ -14,18 +14,13 @@ namespace {
 
 constexpr std::size_t kMaxViolations = 64;
 
-/// The words of a write, the first one last: a flag comes after what lies behind it.
+/// The words of a write, the first one last: it may be the flag of what lies behind it.
 void store(std::byte* to, const Words& words) noexcept {
     if constexpr (std::endian::native == std::endian::little) {
-        const std::byte* const from = words.bytes().data();
-        if (words.size() > 1)
-            store_block(to + kWordBytes, from + kWordBytes, (words.size() - 1) * kWordBytes);
+        store_write(to, words.bytes().data(), words.bytes().size());
     } else {
-        for (std::size_t i = words.size(); i-- > 1;) store_word(to + i * kWordBytes, words[i]);
+        for (std::size_t i = words.size(); i-- > 0;) store_word(to + i * kWordBytes, words[i]);
     }
-    // (1) - this release-store, and those of store_block, synchronize-with the acquire-loads
-    // rmem/link/bank_writer.hpp (1), rmem/base/word_block.hpp (2) and rmem/node.cpp (1)
-    reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(words[0], std::memory_order_release);
 }
 
 /// Nanoseconds, rounded up: never early.

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <array>
 #include <barrier>
 #include <csignal>
 #include <cstring>
@@ -72,6 +73,47 @@ TEST_P(RingMemoryTest, what_was_composed_in_the_own_bank_is_published) {
     a.memory.post_word(0, 1);
     b.await(0, 1);
     EXPECT_EQ(test::first_difference({b.memory.data(512, 200), 200}, 1), 200U);
+}
+
+TEST_P(RingMemoryTest, a_post_is_one_write_where_the_wire_takes_no_time_and_two_where_it_does) {
+    TestRing ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    std::uint32_t flag = 0;
+    for (const std::size_t size : {std::size_t{0}, std::size_t{4}, std::size_t{7}, kMaxPostBytes}) {
+        const auto bytes = test::pattern(size, 3);
+        const std::uint64_t before = ring.rank_count(0, LinkCounter::writes_sent);
+        a.wait_for_room(size + 4);
+        a.memory.post(128, ++flag, bytes.data(), size);
+        a.memory.commit();
+        b.await(128, flag);
+        EXPECT_EQ(test::first_difference({b.memory.data(132, size), size}, 3), size);
+        if (size % 4 == 0) {
+            EXPECT_EQ(ring.rank_count(0, LinkCounter::writes_sent) - before,
+                      instant() || size == 0 ? 1U : 2U);
+        }
+    }
+}
+
+/// The bank is read while others fill it: by the writer, an engine, or both.
+TEST_P(RingMemoryTest, a_reader_that_sees_the_flag_of_a_post_sees_what_lies_behind_it) {
+    constexpr std::uint32_t kMany = 5'000;
+    TestRing ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    b.memory.keep_applying(true);
+    std::jthread posting([&] {
+        std::array<std::uint32_t, kMaxPostBytes / 4> message{};
+        for (std::uint32_t i = 1; i <= kMany; ++i) {
+            message.fill(i);
+            a.wait_for_room(64);
+            a.memory.post(128, i, message.data(), sizeof message);
+            a.memory.commit();
+        }
+    });
+    const auto word = [&](std::size_t at) { return b.memory.load(at); };
+    for (std::uint32_t flag = 0; flag < kMany;) {
+        flag = word(128);
+        for (std::size_t at = 132; at <= 128 + kMaxPostBytes; at += 4) ASSERT_GE(word(at), flag);
+    }
 }
 
 TEST_P(RingMemoryTest, a_lazy_write_arrives_without_a_commit) {
