@@ -436,28 +436,28 @@ bool Ring::has_engine() const noexcept {
     return hold_->segment.is_locked(kEngineByte);
 }
 
-unsigned Ring::awake_ranks() const noexcept {
-    return count_joined([this](unsigned r) {
-        // relaxed is enough: a rank that has just lain down, or risen, is as good
-        return (attention()[r].load(std::memory_order_relaxed) & kAttentionAsleep) == 0;
-    });
+bool Ring::is_joined(unsigned r) const noexcept {
+    // (6) - this acquire-load synchronizes-with the release-stores (4), (5) and
+    // rmem/link/udp/roster.cpp (1): a process that counts a rank may read its slot
+    const auto state = rank(r).state.load(std::memory_order_acquire);
+    return state == static_cast<std::uint32_t>(RankState::joined);
+}
+
+bool Ring::is_asleep(unsigned r) const noexcept {
+    // relaxed is enough: a rank that has just lain down, or risen, is as good
+    return (attention()[r].load(std::memory_order_relaxed) & kAttentionAsleep) != 0;
 }
 
 unsigned Ring::joined_ranks() const noexcept {
-    return count_joined([](unsigned) { return true; });
+    unsigned joined = 0;
+    for (unsigned r = 0; r < config_.ranks; ++r) joined += is_joined(r) ? 1U : 0U;
+    return joined;
 }
 
-template <class Counts>
-unsigned Ring::count_joined(Counts counts) const noexcept {
-    unsigned joined = 0;
-    for (unsigned r = 0; r < config_.ranks; ++r) {
-        if (!counts(r)) continue;
-        // (6) - this acquire-load synchronizes-with the release-stores (4), (5) and
-        // rmem/link/udp/roster.cpp (1): a process that counts a rank may read its slot
-        const auto state = rank(r).state.load(std::memory_order_acquire);
-        joined += state == static_cast<std::uint32_t>(RankState::joined) ? 1 : 0;
-    }
-    return joined;
+unsigned Ring::awake_ranks() const noexcept {
+    unsigned awake = 0;
+    for (unsigned r = 0; r < config_.ranks; ++r) awake += !is_asleep(r) && is_joined(r) ? 1U : 0U;
+    return awake;
 }
 
 ProcessorSet Ring::shared_processors() const noexcept {

@@ -218,18 +218,18 @@ public:
     [[nodiscard]] std::optional<ByteLock> try_lock_launcher() const;
     /// Whether a live process runs the node's engine. One system call.
     bool has_engine() const noexcept;
-    /// The ranks of this host that are joined and alive, as counted by their slots (no system call:
-    /// a killed one counts until somebody notices).
+    /// Whether the rank is of this host, joined and alive, as its slot says (no system call: a
+    /// killed one is until somebody notices).
+    bool is_joined(unsigned rank) const noexcept;
+    /// Whether it sleeps in a wait (rmem/ring/waiting.hpp), and needs no processor.
+    bool is_asleep(unsigned rank) const noexcept;
     unsigned joined_ranks() const noexcept;
-    /// Those of them that do not sleep in a wait (rmem/ring/waiting.hpp), which need a processor.
-    unsigned awake_ranks() const noexcept;
+    unsigned awake_ranks() const noexcept;  ///< joined, and not asleep
     /// The processors that the joined ranks may run on, all together: each may be bound to its own.
     ProcessorSet shared_processors() const noexcept;
 
 private:
     friend class Membership;
-    template <class Counts>
-    unsigned count_joined(Counts counts) const noexcept;
     struct Hold;
     Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
     bool only_the_dying_remain() const noexcept;

@@ -72,11 +72,10 @@ Waiter::Waiter(Ring& ring, unsigned rank)
     refresh_spin_limit();
 }
 
-void Waiter::set_company(unsigned ranks, const ProcessorSet& processors) noexcept {
+void Waiter::set_company(Company company) noexcept {
     {
         const std::lock_guard lock(company_mutex_);
-        others_ = ranks;
-        their_processors_ = processors;
+        std::swap(company_, company);
     }
     refresh_spin_limit();
 }
@@ -86,10 +85,13 @@ void Waiter::refresh_spin_limit() noexcept {
     const std::lock_guard lock(company_mutex_);
     unsigned count = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        count += static_cast<unsigned>(std::popcount(all[i] | their_processors_[i]));
+        count += static_cast<unsigned>(std::popcount(all[i] | company_.processors[i]));
     }
     const unsigned processors = std::min(quota_, count);
-    const unsigned ranks = ring_.awake_ranks() + others_;
+    unsigned ranks = ring_.awake_ranks() + company_.daemons;
+    for (const Company::Rank& other : company_.ranks) {
+        ranks += other.ring->is_asleep(other.rank) ? 0U : 1U;
+    }
     const bool are_many = ranks > processors;
     crowd_.set(std::clamp(ranks / std::max(1U, processors), 1U, kMostCrowd));
     spin_limit_.set(spin_setting_.value_or(are_many ? 0 : most_polls_));

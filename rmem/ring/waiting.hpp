@@ -36,8 +36,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 namespace rmem {
 
@@ -108,6 +110,17 @@ protected:
     ~Sleeper() = default;
 };
 
+/// What polls on this host and the ring does not count.
+struct Company {
+    struct Rank {
+        std::shared_ptr<const Ring> ring;
+        unsigned rank;
+    };
+    std::vector<Rank> ranks;  ///< those that sleep in a wait need no processor
+    unsigned daemons = 0;
+    ProcessorSet processors{};  ///< that these may run on
+};
+
 /// One rank's way of waiting.
 class RMEM_API Waiter {
 public:
@@ -120,9 +133,7 @@ public:
         most_polls_ = polls;
         refresh_spin_limit();
     }
-    /// `ranks` ranks of this host that the ring does not count poll too, and may run on these
-    /// processors.
-    void set_company(unsigned ranks, const ProcessorSet& processors) noexcept;
+    void set_company(Company company) noexcept;
 
     /// Polls that a caller may make by itself, each after a cpu_relax, before it begins a wait: a
     /// shorter way from one poll to the next is a shorter way from a message to its receiver.
@@ -212,9 +223,8 @@ private:
     std::int64_t next_check_ns_ = 0;
     Sleeper* sleeper_ = nullptr;
     unsigned most_polls_ = kSpinPolls;
-    std::mutex company_mutex_;  ///< of the two below
-    unsigned others_ = 0;
-    ProcessorSet their_processors_{};
+    std::mutex company_mutex_;
+    Company company_;
     unsigned rank_;
     unsigned quota_;  ///< processors that a cgroup leaves to this process
     Ring& ring_;

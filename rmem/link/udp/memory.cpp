@@ -30,21 +30,19 @@ unsigned daemons_of(const Ring& ring) {
     return kind == udp::EngineKind::daemon && ring.has_engine() ? 1 : 0;
 }
 
-/// Ranks of the ring's other nodes on this host, all of which poll, the nodes' daemons, and where
-/// they may run.
-struct Company {
-    unsigned ranks = 0;
-    ProcessorSet processors{};
-};
+/// Of the ring's other nodes on this host.
 Company company_of(const Ring& ring) {
     Company company;
-    company.ranks = daemons_of(ring);
+    company.daemons = daemons_of(ring);
     for (const std::string& name : Segment::list()) {
         const bool is_ours = name.substr(0, name.rfind('@')) == ring.config().name;
         if (!is_ours || name == ring.segment_name()) continue;
         try {
-            const auto other = Ring::observe(name);
-            company.ranks += other->joined_ranks() + daemons_of(*other);
+            const std::shared_ptr<const Ring> other = Ring::observe(name);
+            for (unsigned r = 0; r < other->config().ranks; ++r) {
+                if (other->is_joined(r)) company.ranks.push_back({other, r});
+            }
+            company.daemons += daemons_of(*other);
             const ProcessorSet theirs = other->shared_processors();
             for (std::size_t i = 0; i < theirs.size(); ++i) company.processors[i] |= theirs[i];
         } catch (const Error&) {  // it has just gone, or is just being made
@@ -98,8 +96,7 @@ void UdpMemory::look_for_company() {
     }
     if (members == members_seen_) return;
     members_seen_ = members;
-    const Company company = company_of(ring_);
-    waiter_.set_company(company.ranks, company.processors);
+    waiter_.set_company(company_of(ring_));
 }
 
 /// Runs the engine in this process, if no other does and a daemon is not expected back.

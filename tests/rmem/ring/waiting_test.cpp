@@ -201,6 +201,23 @@ TEST_F(WaitingTest, ranks_that_sleep_need_no_processor) {
     EXPECT_TRUE(waiter.is_crowded());
 }
 
+TEST_F(WaitingTest, ranks_of_other_nodes_need_a_processor_while_they_are_awake) {
+    ring->rank(0).state = static_cast<std::uint32_t>(RankState::joined);
+    ring->rank(0).processors[0] = 1;
+    Waiter waiter(*ring, 0);
+    EXPECT_FALSE(waiter.is_crowded());
+    Company company;
+    company.ranks.push_back({ring, 1});
+    company.processors[0] = 1;
+    waiter.set_company(company);
+    EXPECT_TRUE(waiter.is_crowded());
+    ring->attention()[1].store(kAttentionAsleep);
+    EXPECT_FALSE(waiter.is_crowded());
+    company.daemons = 1;
+    waiter.set_company(company);
+    EXPECT_TRUE(waiter.is_crowded());
+}
+
 TEST_F(WaitingTest, at_least_one_processor_is_allowed_and_an_affinity_mask_counts) {
     EXPECT_GE(allowed_processors(), 1U);
     Child pinned([] {
