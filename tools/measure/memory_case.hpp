@@ -108,6 +108,10 @@ enum class Sleeps : bool { no, yes };
 void measure_floors(const GroupOptions& options, const MemoryPlan& plan, Results& results,
                     const std::string& quantity, Sleeps sleeps);
 
+/// The same of a message that all get, and all but two sleep for: on udp a datagram to a group.
+void measure_multicast(const GroupOptions& options, const MemoryPlan& plan, Results& results,
+                       const std::string& series);
+
 // memory_hops.cpp, memory_messages.cpp, memory_streams.cpp
 void measure_store(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 void measure_hop(const GroupOptions& options, const MemoryPlan& plan, Results& results);

@@ -27,6 +27,7 @@ using rmem::now_ns;
 constexpr std::int64_t kPatienceNs = 1'000'000'000;  // of one wait; then it is begun again
 constexpr std::int64_t kSettleNs = 3'000'000;        // until a waiter sleeps or spins for good
 constexpr std::size_t kStoresInBatch = 64;
+constexpr in_addr_t kGroup = 0xefff4d4d;  // 239.255.77.77
 
 std::uint32_t plain(const std::byte* bank, std::size_t offset) {
     return *reinterpret_cast<const volatile std::uint32_t*>(bank + offset);
@@ -342,6 +343,70 @@ void datagram_to_and_fro(Case& it, const std::string& series, bool waits) {
     if (it.me == 0) it.results.put(series, hops);
 }
 
+/// A socket of this process in a multicast group that all of the case are in, on this host, and the
+/// group's address.
+struct Member {
+    int socket;
+    sockaddr_in group;
+};
+Member multicast_socket(Case& it) {
+    const int own = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int on = 1, hops = 0;
+    ::setsockopt(own, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const ip_mreq group{{htonl(kGroup)}, {htonl(INADDR_LOOPBACK)}};
+    auto& port = it.meeting.shared().counts[0];
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr = group.imr_multiaddr;
+    socklen_t length = sizeof address;
+    if (it.me == 0) {
+        ::bind(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
+        ::getsockname(own, reinterpret_cast<sockaddr*>(&address), &length);
+        port.store(address.sin_port, std::memory_order_relaxed);  // relaxed is enough: meet()
+    }
+    it.meeting.meet();
+    // relaxed is enough: meet()
+    address.sin_port = static_cast<in_port_t>(port.load(std::memory_order_relaxed));
+    if (it.me != 0) ::bind(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    ::setsockopt(own, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group);
+    ::setsockopt(own, IPPROTO_IP, IP_MULTICAST_IF, &group.imr_interface,
+                 sizeof group.imr_interface);
+    ::setsockopt(own, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof hops);
+    const timeval longest{.tv_sec = 0, .tv_usec = 50'000};
+    ::setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
+    it.meeting.meet();
+    return {own, address};
+}
+
+/// A datagram of a word to all, between two that look; all others wait for each in the kernel.
+void multicast_to_and_fro(Case& it, const std::string& series) {
+    const auto [own, group] = multicast_socket(it);
+    constexpr std::uint32_t kLast = 4'000;
+    std::atomic<std::uint32_t>& is_over = it.meeting.shared().other;
+    std::vector<double> hops;
+    std::uint32_t word = 0;
+    // relaxed is enough: nothing is read behind it
+    while (it.me >= 2 && is_over.load(std::memory_order_relaxed) == 0) {
+        ::recv(own, &word, sizeof word, 0);
+    }
+    for (std::uint32_t turn = 1; it.me < 2 && turn <= kLast; turn += 2) {
+        const auto await = [&, own = own](std::uint32_t value) {
+            while (::recv(own, &word, sizeof word, MSG_DONTWAIT) < 0 || word != value) {
+            }
+        };
+        const std::uint32_t mine = turn + it.me;
+        const std::int64_t start = now_ns();
+        if (it.me == 1) await(turn);
+        ::sendto(own, &mine, sizeof mine, 0, reinterpret_cast<const sockaddr*>(&group),
+                 sizeof group);
+        if (it.me == 0) await(turn + 1);
+        hops.push_back(static_cast<double>(now_ns() - start) / 2);
+    }
+    is_over.store(1, std::memory_order_relaxed);  // relaxed is enough: as above
+    ::close(own);
+    if (it.me == 0) it.results.put(series, hops);
+}
+
 /// What the wire model says that a word needs from node 0 to node 1; nothing on an instant wire.
 std::vector<double> wire_times(const GroupOptions& options) {
     if (options.link != "ring" || options.timing.empty()) return {};
@@ -449,6 +514,12 @@ void measure_floors(const GroupOptions& options, const MemoryPlan& plan, Results
     run_case(options, plan, results, Who::two, [&](Case& it) {
         datagram_to_and_fro(it, quantity + ": floor, a datagram", sleeps == Sleeps::yes);
     });
+}
+
+void measure_multicast(const GroupOptions& options, const MemoryPlan& plan, Results& results,
+                       const std::string& series) {
+    if (options.link != "udp") return;
+    run_case(options, plan, results, Who::all, [&](Case& it) { multicast_to_and_fro(it, series); });
 }
 
 void measure_store(const GroupOptions& options, const MemoryPlan& plan, Results& results) {

@@ -76,6 +76,7 @@ void message_to_and_fro(Case& it, const std::string& series, bool by_descriptor)
 
 void measure_message(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
     measure_floors(options, plan, results, "message", Sleeps::no);
+    measure_multicast(options, plan, results, "message: floor, a datagram to all");
     run_case(options, plan, results, Who::all,
              [](Case& it) { message_to_and_fro(it, "message: 8 B by bbp_recv", false); });
     measure_floors(options, plan, results, "event", Sleeps::yes);
