@@ -161,6 +161,7 @@ std::int64_t Engine::turn_ns() noexcept {
 
 /// Whether this host has fewer processors than nodes of the ring.
 bool Engine::is_host_full() noexcept {
+    if (ring_.config().nodes <= processors_allowed_) return false;
     if (ran_ns_ < count_next_ns_) return nodes_here_ > processors_allowed_;
     count_next_ns_ = ran_ns_ + kCountNs;
     try {
