@@ -164,8 +164,8 @@ int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t ind
         }
         return BBP_OK;
     });
-    // Where there are several banks, the write itself has woken those who sleep.
-    if (!Own::Memory::kReplicated && result == BBP_OK && looks <= 2) {
+    // Where there are several banks, the words of the last two may pass each other.
+    if (result == BBP_OK && (Own::Memory::kReplicated || looks <= 2)) {
         for (const int m : members) own_.memory.notify(static_cast<unsigned>(m));
     }
     if (result != BBP_ETIMEDOUT && result != BBP_EAGAIN) pending_[index] = false;

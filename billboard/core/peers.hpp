@@ -198,7 +198,10 @@ void Peers<Own>::join(Deadline deadline) {
             notice.tell(own_.me, own_.member.ring().config().name, missing());
         return BBP_EAGAIN;
     });
-    if (result == BBP_OK) return;
+    if (result == BBP_OK) {  // the last to come: others may sleep until somebody says so
+        for (unsigned s = 0; s < own_.ranks; ++s) own_.memory.notify(s);
+        return;
+    }
     std::string heard;  // of others that the node refuses
     if constexpr (requires { own_.member.ring().board().notice; }) {
         if (own_.member.ring().config().is_remote())
