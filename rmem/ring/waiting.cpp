@@ -133,6 +133,7 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
 
 void Waiter::arm() noexcept {
     armed_ = true;
+    has_slept_ = false;
     wake_seen_ = wake_count(ring_, rank_);
     if (words_ != nullptr) {
         words_->add(rank_, word_);
@@ -157,6 +158,7 @@ void Waiter::sleep(std::int64_t ns) noexcept {
     auto& attention = attention_[rank_];
     // relaxed is enough: others count it
     attention.fetch_or(kAttentionAsleep, std::memory_order_relaxed);
+    has_slept_ = true;
     if (sleeper_ != nullptr) {
         sleeper_->sleep(ns);
     } else {

@@ -176,6 +176,10 @@ public:
         end();
         stages_.begin();
     }
+    /// Whether it has slept since it asked to be woken, and nobody has woken it.
+    [[nodiscard]] bool sleeps_on() const noexcept {
+        return has_slept_ && armed_ && has_fences_ && has_asked();
+    }
     void end() noexcept {
         if (armed_) disarm();
     }
@@ -218,6 +222,7 @@ private:
     const WordSleepers* words_ = nullptr;      ///< null: it waits for no word
     std::size_t word_ = 0;
     bool armed_ = false;
+    bool has_slept_ = false;  ///< since it was armed
     bool has_fences_ = false;
     std::uint32_t wake_seen_ = 0;
     std::int64_t next_check_ns_ = 0;

@@ -26,6 +26,12 @@ LogWriter::LogWriter(const LogArea& log) noexcept
       // relaxed is enough: as above
       limit_(area_.header().reclaimed.load(std::memory_order_relaxed) + area_.capacity()) {}
 
+void LogWriter::note_quiet(std::int64_t now) noexcept {
+    area_.header().quiet_ns.store(now, std::memory_order_relaxed);  // relaxed is enough: (14)
+    // (14) - this release-store synchronizes-with the acquire-load (15)
+    area_.header().quiet.store(head_, std::memory_order_release);
+}
+
 void LogWriter::reclaim(std::uint64_t position) noexcept {
     if (position > head_ || position + area_.capacity() <= limit_) return;
     limit_ = position + area_.capacity();
@@ -71,6 +77,13 @@ bool LogReader::is_overwritten(std::uint64_t position) const noexcept {
 void LogReader::skip_all() noexcept {
     // (11) - this acquire-load synchronizes-with the release-store write_log.hpp (2)
     seek(area_.header().head.load(std::memory_order_acquire));
+}
+
+std::uint64_t LogReader::quiet_before(std::int64_t time_ns) const noexcept {
+    // (15) - this acquire-load synchronizes-with the release-store (14)
+    const std::uint64_t quiet = area_.header().quiet.load(std::memory_order_acquire);
+    // relaxed is enough: a later time than that of this position keeps more
+    return area_.header().quiet_ns.load(std::memory_order_relaxed) < time_ns ? quiet : 0;
 }
 
 LogReader::Found LogReader::peek(Entry& entry) noexcept {

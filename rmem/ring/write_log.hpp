@@ -56,6 +56,10 @@ struct LogHeader {
     alignas(kLineBytes) std::atomic<std::uint64_t> reclaimed;  ///< records below may be overwritten
     /// The incarnation that delivers its writes itself; 0: none (rmem/link/ring/delivery.hpp).
     std::atomic<std::uint32_t> deliverer;
+    /// On a wire that takes time: records below had come round, and nothing was known to be on the
+    /// wire, at quiet_ns or before.
+    std::atomic<std::uint64_t> quiet;
+    std::atomic<std::int64_t> quiet_ns;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -113,6 +117,9 @@ public:
     /// caller has made sure that it fits.
     void append(const LogRecord& record, const void* words) noexcept;
 
+    /// All that it holds has come round, and the wire is quiet.
+    void note_quiet(std::int64_t now) noexcept;
+
 private:
     friend class LogReader;
     static constexpr unsigned kWordsShift = 48;  ///< of part 1: the offset in words is below
@@ -166,6 +173,8 @@ public:
     std::uint64_t oldest() const noexcept;
     /// Units of the log.
     std::uint64_t capacity() const noexcept { return area_.capacity(); }
+    /// What lay below this had left the wire, which was quiet, before that time; 0: nothing has.
+    std::uint64_t quiet_before(std::int64_t time_ns) const noexcept;
 
     /// An entry's words, into private memory for as many. False if it was overwritten meanwhile
     /// (then some may be wrong).

@@ -22,6 +22,8 @@ constexpr std::int64_t kWriteWorkNs = 100;          // what a write costs us, at
 constexpr std::int64_t kOldestNs = 10'000'000'000;  // no write is believed to be older, nor…
 constexpr std::int64_t kNewestNs = 1'000'000'000;   // …further in the future
 constexpr std::int64_t kForgetNs = 5'000'000;  // what is older, and here, the wire has forgotten
+constexpr std::uint64_t kUnitsAway = 256;      // unread of a log: then one looks how far it is over
+constexpr std::int64_t kRestNs = 20'000;       // at least, since the wire was quiet
 constexpr std::int64_t kTickCanWaitNs = 5'000'000;
 constexpr std::int64_t kHeldLookNs = 100'000;  // its writer may have died
 constexpr std::int64_t kPublishNs = 200;       // a record is seen within this of its time, or late
@@ -106,6 +108,7 @@ void RingEngine::restart(std::int64_t now) {
     flights_.assign(config.seats(), Flights());
     come_.assign(config.seats(), 0);
     fed_.assign(config.seats(), 0);
+    users_end_.assign(config.seats(), 0);
     outward_.clear();
     in_flight_ = 0;
     holds_ = false;
@@ -117,7 +120,7 @@ void RingEngine::restart(std::int64_t now) {
     std::int64_t start = now;
     for (unsigned r = 0; r < config.seats(); ++r) {
         logs_[r].seek(std::max(applied_of(ring_, node_, r), logs_[r].oldest()));
-        fed_[r] = logs_[r].position();
+        fed_[r] = users_end_[r] = logs_[r].position();
         LogReader::Entry entry;
         if (logs_[r].peek(entry) == LogReader::Found::record) {
             start = std::min(start, std::max(entry.record.written_ns, now - kOldestNs));
@@ -267,7 +270,10 @@ bool RingEngine::has_any_news() {
 bool RingEngine::has_news(unsigned rank) {
     LogReader& log = logs_[rank];
     if (!log.refresh()) return false;
-    if (model_) return true;
+    if (model_) {
+        pass_quiet(rank);
+        return log.refresh();
+    }
     const LogHeader& header = log.header();
     // (3) - this acquire-load synchronizes-with the release-stores delivery.cpp (5), delivery.cpp
     // (6) and delivery.cpp (7)
@@ -283,6 +289,20 @@ bool RingEngine::has_news(unsigned rank) {
     return log.refresh();
 }
 
+/// Of a node that was away: what its bank has, and had left the wire before that was quiet, it need
+/// not read.
+void RingEngine::pass_quiet(unsigned rank) noexcept {
+    LogReader& log = logs_[rank];
+    if (written(rank) - log.position() < kUnitsAway || !flights_[rank].empty()) return;
+    TimingProfile profile = ring_.config().timing;
+    profile.promised_ns = 0;  // what the wire needs is asked for
+    const std::int64_t rest = std::max(kRestNs, 2 * bound_ns(profile, ring_.config().nodes));
+    const std::uint64_t quiet = log.quiet_before(step_ns_ - rest);
+    if (quiet <= log.position() || quiet > applied_of(ring_, node_, rank)) return;
+    log.seek(quiet);
+    fed_[rank] = users_end_[rank] = quiet;
+}
+
 /// The next record of a rank, checked. False when there is none that can be used now.
 bool RingEngine::peek(unsigned rank, LogReader::Entry& entry) {
     LogReader& log = logs_[rank];
@@ -292,16 +312,12 @@ bool RingEngine::peek(unsigned rank, LogReader::Entry& entry) {
     while (found == LogReader::Found::record && record.written_ns < step_ns_ - kForgetNs &&
            done_already(rank, entry)) {
         log.pass(entry);
-        fed_[rank] = entry.next;
+        fed_[rank] = users_end_[rank] = entry.next;
         found = log.peek(entry);
     }
     if (found == LogReader::Found::none) return false;
-    const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
-    if (found == LogReader::Found::record && rank_node_[rank] != kNoNode &&
-        bytes <= ring_.config().bank_bytes() &&
-        record.offset <= ring_.config().bank_bytes() - bytes) {
+    if (found == LogReader::Found::record && rank_node_[rank] != kNoNode && is_in_bank(record))
         return true;
-    }
     if (found == LogReader::Found::lapped) {
         lapped_ = true;
         return false;
@@ -311,6 +327,12 @@ bool RingEngine::peek(unsigned rank, LogReader::Entry& entry) {
     drop_before(rank, flights_[rank].end());
     set_applied(rank, log.position());
     return false;
+}
+
+bool RingEngine::is_in_bank(const LogRecord& record) const noexcept {
+    const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
+    const std::size_t all = ring_.config().bank_bytes();
+    return bytes <= all && record.offset <= all - bytes;
 }
 
 /// Merges what is new in the order of its times, since ranks of one node share its FIFO.
@@ -366,6 +388,7 @@ void RingEngine::depart(unsigned rank, const LogReader::Entry& entry) {
     Flight flight;
     flight.entry = entry;
     flight.before = std::exchange(fed_[rank], entry.next);
+    if (record.offset < ring_.config().user_bytes) users_end_[rank] = entry.next;
     flight.unseen_ns = std::max(write.time_ns, model_->now_ns()) - record.written_ns;
     flights_[rank].push_back(flight);
     ++in_flight_;
@@ -512,10 +535,17 @@ bool RingEngine::done_already(unsigned rank, const LogReader::Entry& entry) cons
 
 void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     // relaxed is enough: as in done_already()
-    if (position <= slot_.applied[rank].load(std::memory_order_relaxed)) return;
-    // (1) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (1) and
-    // engine_outward.cpp (7), engine_outward.cpp (8) and engine_outward.cpp (9)
-    slot_.applied[rank].store(position, std::memory_order_release);
+    auto& applied = slot_.applied[rank];
+    std::uint64_t has = applied.load(std::memory_order_relaxed);
+    // A writer that has claimed its log may raise it meanwhile.
+    // (1) - this release-exchange synchronizes-with the acquire-loads rmem/ring/applied.hpp (1) and
+    // engine_outward.cpp (7), engine_outward.cpp (8), engine_outward.cpp (9) and
+    // engine_outward.cpp (11); relaxed is enough
+    // where it fails: nothing is read behind it
+    while (position > has &&
+           !applied.compare_exchange_weak(has, position, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+    }
 }
 
 /// A write of this node is back at its source.

@@ -68,7 +68,9 @@ public:
 
     /// The same by the thread that has claimed the own rank's log (rmem/link/ring/delivery.hpp),
     /// when it ended at `claimed_from`; it also brings the own writes to the other nodes.
-    bool run_and_deliver(std::uint64_t claimed_from);
+    /// To sleepers: only to nodes whose ranks all sleep in a wait.
+    enum class To { all, sleepers };
+    bool run_and_deliver(std::uint64_t claimed_from, To to = To::all);
     /// Own writes that fall due while the log is not claimed are remembered for the next claim.
     void set_brings_own(bool on) noexcept { brings_own_.set(on); }
 
@@ -164,10 +166,12 @@ private:
     void meet_new_ranks();
     [[nodiscard]] bool has_news(unsigned rank);
     [[nodiscard]] bool has_any_news();
+    void pass_quiet(unsigned rank) noexcept;
     void note_idleness() noexcept;
     void want_each_write(bool wants) noexcept;
     void feed();
     bool peek(unsigned rank, LogReader::Entry& entry);
+    [[nodiscard]] bool is_in_bank(const LogRecord& record) const noexcept;
     void find_node_of(unsigned rank);
     void meet_origin(unsigned rank);
     void depart(unsigned rank, const LogReader::Entry& entry);
@@ -184,7 +188,9 @@ private:
     bool is_claimed(unsigned rank) const noexcept;
     void note_outward(const Flight& flight, const WireOutcome& outcome);
     void deliver_outward();
-    void deliver_come_round();
+    void deliver_come_round(To to);
+    [[nodiscard]] bool is_asleep(unsigned node) const noexcept;
+    [[nodiscard]] bool has_words_of_users(unsigned node) const noexcept;
     [[nodiscard]] bool deliver(const Outward& write);
     [[nodiscard]] bool is_let_go(const Outward& write) const noexcept;
     void put(const Outward& write, std::uint64_t has);
@@ -231,6 +237,7 @@ private:
     std::vector<Flights> flights_;          // of each rank
     std::vector<std::uint64_t> come_;       // of each rank: no flight before this comes any more
     std::vector<std::uint64_t> fed_;        // of each rank: position after the newest flight
+    std::vector<std::uint64_t> users_end_;  // of each rank: after the last word of users read here
     std::deque<Outward> outward_;           // not delivered yet, in their order
     std::vector<Held> held_;                // of each rank, where there is no model
     std::vector<unsigned> rank_node_;       // kNoNode: unknown

@@ -106,7 +106,10 @@ std::optional<BoundViolation> RingEngine::note_arrival(unsigned node, unsigned r
     punctuality_.look(arrival.applied_ns, work_ns_);
     work_ns_ = 0;
     std::optional<BoundViolation> violation;
-    if ((record.flags & LogRecord::kUntimed) == 0) violation = punctuality_.arrived(arrival, slot);
+    // A sleeper that was brought the messages of others was not late.
+    const bool is_timed = due_ns != 0 || record.offset < ring_.config().user_bytes;
+    if (is_timed && (record.flags & LogRecord::kUntimed) == 0)
+        violation = punctuality_.arrived(arrival, slot);
     const std::size_t bytes = record.words * kWordBytes;
     slot.link.add_shared(LinkCounter::writes_applied);  // engines and writers count here
     slot.link.add_shared(LinkCounter::bytes_applied, bytes);

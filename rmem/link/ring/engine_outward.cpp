@@ -22,13 +22,13 @@ bool is_at_rest(NodeSlot& slot) noexcept {
 
 }  // namespace
 
-bool RingEngine::run_and_deliver(std::uint64_t claimed_from) {
+bool RingEngine::run_and_deliver(std::uint64_t claimed_from, To to) {
     if (!lock_.try_lock()) return false;
     brings_ = true;
     claimed_from_ = claimed_from;
     deliver_outward();
     step(false);
-    deliver_come_round();
+    deliver_come_round(to);
     brings_ = false;
     report_violations();
     return true;
@@ -63,7 +63,7 @@ void RingEngine::deliver_outward() {
 
 /// What has come round is due everywhere. Runs of this engine while the log was not claimed have
 /// let it pass.
-void RingEngine::deliver_come_round() {
+void RingEngine::deliver_come_round(To to) {
     const Flights& own = flights_[rank_];
     const std::uint64_t end = own.empty() ? fed_[rank_] : own.front().before;
     LogReader log(ring_.log(rank_));
@@ -71,6 +71,7 @@ void RingEngine::deliver_come_round() {
     write.flight.due_ns = 0;
     for (write.node = 0; write.node < node_alive_.size(); ++write.node) {
         if (write.node == node_ || !node_alive_[write.node]) continue;
+        if (to == To::sleepers ? !is_asleep(write.node) : !has_words_of_users(write.node)) continue;
         const bool rests = is_at_rest(ring_.node(write.node));  // before the look at what it has
         // (9) - this acquire-load synchronizes-with the release-store engine.cpp (1)
         std::uint64_t has = ring_.node(write.node).applied[rank_].load(std::memory_order_acquire);
@@ -79,10 +80,33 @@ void RingEngine::deliver_come_round() {
         for (log.seek(has); has < end && log.peek(entry) == LogReader::Found::record;
              log.pass(entry)) {
             if (entry.next > end || (!rests && entry.position < claimed_from_)) break;
+            if (!is_in_bank(entry.record)) break;
             put(write, has);
             has = entry.next;
         }
     }
+}
+
+/// Nobody has posted anything to them since they lay down, who would have woken them. So nothing of
+/// what their node lacks is for them, and the order in which they would see it is of no matter.
+bool RingEngine::is_asleep(unsigned node) const noexcept {
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        // relaxed is enough: a rank's node is stored before it has joined
+        const bool is_there = ring_.rank(r).node.load(std::memory_order_relaxed) == node;
+        if (is_there && ring_.is_joined(r) && !ring_.is_asleep(r)) return false;
+    }
+    return true;
+}
+
+/// Whether the node has what this node has seen of others: they may have written the same words,
+/// before it. Its own engine stores what it lacks, in the order of its coming.
+bool RingEngine::has_words_of_users(unsigned node) const noexcept {
+    const auto& applied = ring_.node(node).applied;
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        // (11) - this acquire-load synchronizes-with the release-exchange engine.cpp (1)
+        if (r != rank_ && applied[r].load(std::memory_order_acquire) < users_end_[r]) return false;
+    }
+    return true;
 }
 
 /// Whether the node's engine leaves this write to its writer: it does from the claim on, but a run
@@ -93,7 +117,7 @@ bool RingEngine::is_let_go(const Outward& write) const noexcept {
 
 /// Whether the node has all that comes before this write, and not the write.
 bool RingEngine::is_next_of(unsigned node, const Flight& flight) const noexcept {
-    if (!outward_.empty() || !is_let_go({node, flight})) return false;
+    if (!outward_.empty() || !is_let_go({node, flight}) || !has_words_of_users(node)) return false;
     // (8) - this acquire-load synchronizes-with the release-store engine.cpp (1)
     const std::uint64_t has = ring_.node(node).applied[rank_].load(std::memory_order_acquire);
     return has >= flight.before && has <= flight.entry.position &&
@@ -108,7 +132,7 @@ bool RingEngine::deliver(const Outward& write) {
     const std::uint64_t has = ring_.node(write.node).applied[rank_].load(std::memory_order_acquire);
     const bool is_given_up = flight.due_ns < step_ns_ - kGiveUpNs;
     if (has > flight.entry.position || is_given_up) return true;
-    if (has < flight.before || !is_free) return false;
+    if (has < flight.before || !is_free || !has_words_of_users(write.node)) return false;
     // This thread alone gives the log back, and not for a node that has died.
     if (flight.entry.position >= logs_[rank_].oldest()) put(write, has);
     return true;

@@ -18,6 +18,8 @@ constexpr std::int64_t kFifoLookNs = 20'000;  // an older count of a busy FIFO i
 constexpr std::int64_t kBusyNs = 20'000;      // a program that waits runs the engine more often
 constexpr std::int64_t kStayNs = 10'000;  // a writer waits, beyond the wire's time, for its write
 constexpr std::int64_t kStayTimes = 2;    // and so long for the time between two such waits
+constexpr std::uint64_t kBroughtUnits = 128;  // of the log: then nodes that sleep get it together
+constexpr std::uint64_t kTriedUnits = 8;      // later it is tried again
 constexpr std::int64_t kMaxHoldOffNs =
     1'000'000'000;  // then a wire that does not move is not waited for
 
@@ -55,6 +57,7 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
       engines_(ring_),
       engine_(member, options.faults, options.check_writers, !options.helper),
       delivery_(member, engine_.interrupts(), faults_.empty()) {
+    users_end_ = log_.head();  // of a former incarnation, too
     begin_delivering();
     if (options.helper) helper_ = std::make_unique<RingEngineThread>(ring_, rank_, engine_);
 }
@@ -141,6 +144,20 @@ bool RingMemory::bring(std::int64_t now, std::int64_t end) {
     return is_done;
 }
 
+/// Brings to nodes that sleep the messages of others that have come round: each that woke up for
+/// them would compute the wire for itself. Not while anything is under way, which a claim would
+/// hold up. Words of users have many writers, whose order the engines keep.
+void RingMemory::bring_come_round() {
+    brought_ = log_.head() - kBroughtUnits + kTriedUnits;
+    if (!engine_.run() || engine_.busy() || engine_.lacks_writes()) return;
+    brought_ = log_.head();
+    log_.note_quiet(now_ns());
+    if (!delivery_.claim()) return;
+    if (delivery_.keeps_claim() && delivery_.is_everywhere(users_end_))
+        engine_.run_and_deliver(delivery_.claimed_from(), RingEngine::To::sleepers);
+    delivery_.release_claim();
+}
+
 void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t words,
                              std::uint32_t flags) {
     LogRecord record;
@@ -168,14 +185,17 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
     append(record, from);
 }
 
+/// A protocol's words are looked for by ranks that run their engines, and woken for them: engines
+/// that sleep take them when they next run, or when the log is full.
 void RingMemory::leave_to_engines(const LogRecord& record) {
-    if (!stays_) engines_.wake_others(rank_);
+    const bool is_user = record.offset < ring_.config().user_bytes;
+    if (is_user) users_end_ = log_.head();
+    if (!stays_ && (is_user || !takes_time_ || ring_.config().bound_ns != 0))
+        engines_.wake_others(rank_);
     if ((record.flags & LogRecord::kMeLast) != 0) engines_.wake(rank_);  // to apply it here, too
     const std::size_t bytes = record.words * kWordBytes;
-    if (record.offset < ring_.config().user_bytes && sleepers_.is_wanted(record.offset, bytes))
-        [[unlikely]] {
+    if (is_user && sleepers_.is_wanted(record.offset, bytes)) [[unlikely]]
         tell(record.offset, bytes, record.written_ns);
-    }
 }
 
 void RingMemory::begin_delivering() {
@@ -185,7 +205,7 @@ void RingMemory::begin_delivering() {
 
 /// The engine is run, although it most probably has nothing to do.
 void RingMemory::run_idly() {
-    engine_.run();
+    refused_ = engine_.run() ? 0 : refused_ + 1;
     delivery_.settle();
     begin_delivering();
 }
@@ -225,6 +245,7 @@ void RingMemory::wake_behind(std::uint64_t position) noexcept {
 bool RingMemory::room(std::size_t bytes) {
     const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
                                          log_.capacity() - LogWriter::kMaxPad);
+    if (takes_time_ && log_.head() >= brought_ + kBroughtUnits) bring_come_round();
     if (!log_.fits(units)) {
         engine_.run();  // what has come round
         reclaim();

@@ -52,7 +52,8 @@ public:
     using Membership = rmem::Membership;
     static constexpr bool kFar = false;
     static constexpr unsigned kRefusalsPerYield = 64;
-    static constexpr unsigned kCallsPerRun = 64;  ///< of progress(), where there is nothing to do
+    static constexpr unsigned kCallsPerRun = 64;   ///< of progress(), where there is nothing to do
+    static constexpr unsigned kSleepsPerRun = 16;  ///< of kMaxSleepNs that nobody ended
 
     /// With the options that the environment names.
     explicit RingMemory(Membership& member);
@@ -65,10 +66,13 @@ public:
     [[nodiscard]] bool room(std::size_t bytes);
     /// Ranks that sleep for a write were woken by it, or are by notify().
     static void commit() noexcept {}
-    bool in_flight() const noexcept { return engine_.busy(); }
+    bool in_flight() const noexcept { return engine_.busy() || refused_ != 0; }
     /// A dead rank's writes are still on their way for a while: until then it counts as alive.
     bool is_alive(unsigned rank) const noexcept {
-        return ring_.is_alive(rank) || !has_applied_all(rank);
+        if (ring_.is_alive(rank)) return true;
+        if (has_applied_all(rank)) return false;
+        engines_.wake(rank_);
+        return true;
     }
     /// Where the wire takes time it is one of cards, which promise no order inside a write.
     void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes) {
@@ -84,6 +88,11 @@ public:
         if (engine_.is_idle()) {
             const Step step = waiter_.step(deadline);
             if (step == Step::check_peers) run_idly();
+            return step;
+        }
+        if (refused_ == 0 && waiter_.sleeps_on() && ++slept_ % kSleepsPerRun != 0) {
+            const Step step = waiter_.step(deadline);
+            if (step == Step::expired) engine_.run();
             return step;
         }
         if (engine_.run()) {
@@ -165,6 +174,7 @@ private:
     [[nodiscard]] bool may_stay();
     void stay();
     [[nodiscard]] bool bring(std::int64_t now, std::int64_t end);
+    void bring_come_round();
     void run_idly();
     bool counts(unsigned node, std::uint32_t epoch) const noexcept;
     void check_slow_node(unsigned node, std::uint32_t epoch, std::int64_t now);
@@ -181,12 +191,15 @@ private:
     std::int64_t stay_budget_ns_ = 0;
     std::int64_t stayed_ns_ = 0;      ///< when it has stayed last
     bool stays_ = false;              ///< the write at hand waits until it is due
+    std::uint64_t brought_ = 0;       ///< where the log ended when what had come round was brought
+    std::uint64_t users_end_ = 0;     ///< position after the newest write to the memory of users
     const std::uint32_t fifo_depth_;  ///< words; 0: no limit
     const bool fifo_loses_;
     std::uint32_t queued_ = 0;       ///< words in the FIFO, at most
     std::int64_t queued_at_ns_ = 0;  ///< when that was looked up
     unsigned refused_ = 0;           ///< how often in turn the engine was held by somebody else
     unsigned unrun_ = 0;             ///< calls of progress()
+    unsigned slept_ = 0;             ///< sleeps that nobody ended
 
     std::vector<std::uint32_t> dead_epoch_;  ///< of each node: its `present` when it was found dead
     std::int64_t next_liveness_ns_ = 0;

@@ -75,6 +75,22 @@ TEST(RingOutward, a_flush_brings_what_the_writers_own_engine_has_let_pass) {
     EXPECT_GE(ring.count(1, LinkCounter::late_by_host), 40U) << "nobody ran its engine";
 }
 
+/// Another may have written the word before: it would be stored over this write when its node runs.
+TEST(RingOutward, a_flush_does_not_overtake_what_others_wrote_before) {
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
+    allow_delivery(ring);
+    a.memory.post_word(64, 1);
+    b.await(64, 1);
+    b.memory.post_word(64, 2);
+    EXPECT_FALSE(b.memory.flush(Deadline::in(5'000'000))) << "nobody runs nodes 0 and 2";
+    a.await(64, 2);
+    c.await(64, 2);
+    c.await([&] { return applied_of(*ring.ring(), 2, 0) == head_of(ring); });
+    EXPECT_EQ(in_bank(ring, 2, 64), 2U);
+    EXPECT_TRUE(b.memory.flush(Deadline::in(kPatienceNs)));
+}
+
 /// It may be about to store a write that was not claimed when it looked: brought by its writer, and
 /// followed by the next, that would be undone.
 TEST(RingOutward, a_flush_takes_no_write_out_of_the_hands_of_a_running_engine) {

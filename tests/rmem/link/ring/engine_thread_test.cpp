@@ -2,8 +2,10 @@
 // ctest: tsan
 #include "rmem/link/ring/engine_thread.hpp"
 
+#include "rmem/ring/applied.hpp"
 #include "tests/support/test_ring.hpp"
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -18,7 +20,9 @@ using test::TestRing;
 
 /// Each test runs on a ring without timing, and on one with.
 struct RingEngineThreadTest : ::testing::TestWithParam<const char*> {
-    TestRing ring{RingSpec{.nodes = 3, .timing = GetParam()}};
+    static constexpr std::size_t kUser = 65536;
+    TestRing ring{
+        RingSpec{.nodes = 3, .timing = GetParam(), .user_bytes = kUser, .system_bytes = 4096}};
     RingRank a{ring, 0}, b{ring, 1}, c{ring, 2};
 
     std::uint32_t in_bank(unsigned node, std::size_t offset) const {
@@ -54,6 +58,17 @@ TEST_P(RingEngineThreadTest, the_first_write_wakes_them_and_they_sleep_again) {
     }
 }
 
+// A protocol's words have readers that run their engines.
+TEST_P(RingEngineThreadTest, what_is_outside_the_memory_of_users_lets_them_sleep) {
+    ASSERT_TRUE(all_sleep());
+    write(a, kUser + 64, 1);
+    EXPECT_EQ(ring.ring()->delivery().engines_asleep.load(), 3U);
+    b.await(kUser + 64, 1);
+    write(a, 64, 2);
+    EXPECT_TRUE(eventually([&] { return in_bank(2, 64) == 2; }));
+    EXPECT_EQ(in_bank(2, kUser + 64), 1U) << "it was written before";
+}
+
 TEST_P(RingEngineThreadTest, a_flush_needs_no_call_of_the_others) {
     for (std::uint32_t round = 1; round <= 20; ++round) {
         if (round % 10 == 0) {
@@ -87,6 +102,37 @@ TEST_P(RingEngineThreadTest, a_program_that_loads_plainly_sees_writes_from_sleep
     writer.join();
     b.memory.keep_applying(false);
     EXPECT_TRUE(all_sleep());
+}
+
+/// Each process that woke up for what others say to each other would compute the wire for itself.
+TEST(RingEngineThread, reads_nothing_that_writers_have_brought_while_its_node_slept) {
+    constexpr std::size_t kUser = 65536, kAt = kUser + 64;
+    constexpr std::uint32_t kWords = 2'000;
+    const TestRing ring(RingSpec{
+        .nodes = 3, .timing = "scramnet-burst", .user_bytes = kUser, .system_bytes = 4096});
+    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
+    ASSERT_TRUE(eventually([&] { return ring.ring()->delivery().engines_asleep.load() == 3; }));
+    const LogArea log = ring.ring()->log(0);
+    const auto has_come_round = [&] {
+        return applied_of(*ring.ring(), 0, 0) == log.header().head.load();
+    };
+    for (const unsigned r : {1U, 2U}) ring.ring()->attention()[r] = kAttentionAsleep;
+    const std::uint64_t runs = c.memory.engine().runs();
+    for (std::uint32_t word = 1; word <= kWords; ++word) {
+        a.wait_for_room(4);
+        a.memory.post_word(kAt, word);
+        if (word % 64 == 0) a.await(has_come_round);
+    }
+    EXPECT_EQ(c.memory.engine().runs(), runs);
+    const std::uint64_t quiet = log.header().quiet.load();
+    EXPECT_GT(quiet, kWords / 2);
+    EXPECT_GE(ring.ring()->node(2).applied[0].load(), quiet);
+    for (std::uint64_t at = 0; at < quiet; ++at) {
+        for (auto& part : log.unit(log.place_of(at)).part) part.store(0);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // longer than a write is on its way
+    c.await(kAt, kWords);
+    EXPECT_EQ(ring.ring()->node(2).link.get(LinkCounter::records_refused), 0U);
 }
 
 // More than the log holds: its writer has what has come round taken off, and the others woken.
