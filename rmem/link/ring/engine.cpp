@@ -540,8 +540,7 @@ void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     // A writer that has claimed its log may raise it meanwhile.
     // (1) - this release-exchange synchronizes-with the acquire-loads rmem/ring/applied.hpp (1) and
     // engine_outward.cpp (7), engine_outward.cpp (8), engine_outward.cpp (9) and
-    // engine_outward.cpp (11); relaxed is enough
-    // where it fails: nothing is read behind it
+    // engine_outward.cpp (11); relaxed is enough where it fails: nothing is read behind it
     while (position > has &&
            !applied.compare_exchange_weak(has, position, std::memory_order_release,
                                           std::memory_order_relaxed)) {

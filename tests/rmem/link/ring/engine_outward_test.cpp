@@ -91,6 +91,36 @@ TEST(RingOutward, a_flush_does_not_overtake_what_others_wrote_before) {
     EXPECT_TRUE(b.memory.flush(Deadline::in(kPatienceNs)));
 }
 
+/// To others something may have been posted, or they have words of users from others to store.
+TEST(RingOutward, only_nodes_that_sleep_are_brought_messages_and_nothing_behind_words_of_users) {
+    constexpr std::size_t kUser = 65536;
+    TestRing ring(
+        {.nodes = 2, .timing = "scramnet-burst", .user_bytes = kUser, .system_bytes = 4096});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    allow_delivery(ring);
+    const auto b_has = [&] { return applied_of(*ring.ring(), 1, 0); };
+    const auto write_many = [&] {
+        for (std::uint32_t i = 1; i <= 320; ++i) {
+            a.wait_for_room(4);
+            a.memory.post_word(kUser + 64, i);
+            if (i % 64 == 0)
+                a.await([&] { return applied_of(*ring.ring(), 0, 0) == head_of(ring); });
+        }
+    };
+    const std::uint64_t before = b_has();
+    write_many();
+    EXPECT_EQ(b_has(), before) << "its rank is awake";
+    ring.ring()->attention()[1] = kAttentionAsleep;
+    write_many();
+    const std::uint64_t brought = b_has();
+    EXPECT_GT(brought, before + 320);
+    a.memory.post_word(64, 1);
+    write_many();
+    EXPECT_EQ(b_has(), brought) << "it lacks a word of users";
+    b.await(kUser + 64, 320);
+    EXPECT_EQ(in_bank(ring, 1, 64), 1U);
+}
+
 /// It may be about to store a write that was not claimed when it looked: brought by its writer, and
 /// followed by the next, that would be undone.
 TEST(RingOutward, a_flush_takes_no_write_out_of_the_hands_of_a_running_engine) {
