@@ -103,8 +103,9 @@ bool RingEngine::is_asleep(unsigned node) const noexcept {
 bool RingEngine::has_words_of_users(unsigned node) const noexcept {
     const auto& applied = ring_.node(node).applied;
     for (unsigned r = 0; r < rank_count(); ++r) {
+        if (r == rank_ || users_end_[r] == 0) continue;  // a ring may have many seats
         // (11) - this acquire-load synchronizes-with the release-exchange engine.cpp (1)
-        if (r != rank_ && applied[r].load(std::memory_order_acquire) < users_end_[r]) return false;
+        if (applied[r].load(std::memory_order_acquire) < users_end_[r]) return false;
     }
     return true;
 }
