@@ -49,7 +49,11 @@ public:
         }
     }
 
-    friend bool operator==(const NodeSet&, const NodeSet&) = default;
+    friend bool operator==(const NodeSet& a, const NodeSet& b) noexcept {  // no call of memcmp
+        std::uint64_t differ = 0;
+        for (std::size_t i = 0; i < a.parts_.size(); ++i) differ |= a.parts_[i] ^ b.parts_[i];
+        return differ == 0;
+    }
 
     static NodeSet read(const std::byte* from) noexcept {
         NodeSet set;

@@ -50,7 +50,7 @@ std::optional<BoundViolation> Punctuality::arrived(const Arrival& arrival,
 bool Punctuality::arrived_in_time(std::int64_t propagation_ns, std::int64_t doubt_ns,
                                   std::uint64_t writes) noexcept {
     if (!is_in_time(propagation_ns - doubt_ns)) return false;
-    slot_.propagation.record_shared(static_cast<std::uint64_t>(propagation_ns), writes);
+    slot_.propagation.record(static_cast<std::uint64_t>(propagation_ns), writes);
     return true;
 }
 

@@ -76,7 +76,8 @@ public:
     /// The same at another node, to which this process has brought the write.
     std::optional<BoundViolation> arrived(const Arrival& arrival, NodeSlot& slot) const noexcept;
     /// Records that many writes at a time, which have no due time and kept the bound. False: they
-    /// may not have, and none is recorded.
+    /// may not have, and none is recorded. Only where nobody else records arrivals at the node: a
+    /// locked addition would wait until the bank has the words that were stored before it.
     [[nodiscard]] bool arrived_in_time(std::int64_t propagation_ns, std::int64_t doubt_ns,
                                        std::uint64_t writes) noexcept;
 
