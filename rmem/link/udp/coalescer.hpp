@@ -13,7 +13,8 @@
 ///                                 kLazyNs has passed           it due; the run of a program that
 ///                                                              waits; while the program computes
 ///                                                              EngineHelper, after kLazyNs, in a
-///                                                              long stream up to kActiveNs
+///                                                              long stream up to
+///                                                              EngineHelper::kMostActiveNs
 ///   a write committed on wait     until the next commit, the   that commit; the run of a program
 ///                                 program waits, or kLazyNs    that waits; a run that finds it
 ///                                                              due; while the program computes

@@ -7,12 +7,15 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <ctime>
+#include <utility>
 
 namespace rmem::udp {
 
 namespace {
 
 constexpr unsigned kMostEmptyLooks = 4;
+constexpr std::int64_t kShare = 20;        // of a processor's time looks take one part of as many
 constexpr unsigned long kExactNs = 1'000;  // by which this thread's timers may be late:
 // retransmissions are due in tens of microseconds
 constexpr unsigned kSteady = 8;                      // datagrams
@@ -37,11 +40,21 @@ void EngineHelper::begin_watching() {
     engine_.interrupt();
 }
 
+/// The next look comes when this one's share of a processor is over.
+void EngineHelper::pace_looks() noexcept {
+    timespec spent{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    const std::int64_t now = spent.tv_sec * 1'000'000'000 + spent.tv_nsec;
+    const std::int64_t cost = now - std::exchange(spent_ns_, now);
+    active_ns_ = std::clamp(kShare * cost, kLeastActiveNs, kMostActiveNs);
+}
+
 /// Sends what is due. Ends when there has been nothing for some time.
 void EngineHelper::poll_actively() {
     if (engine_.coalesces()) {
         empty_looks_ = 0;
-        look_ns_ = std::min(2 * look_ns_, kActiveNs);
+        look_ns_ = std::min(2 * look_ns_, kMostActiveNs);
+        pace_looks();
         if (engine_.is_overdue()) engine_.run();
     } else if (++empty_looks_ == kMostEmptyLooks) {
         empty_looks_ = 0;
@@ -70,7 +83,7 @@ void EngineHelper::follow_datagrams() noexcept {
 /// Until the next look, or until something has changed.
 void EngineHelper::pause() {
     if (is_active()) {
-        thread_.pause(kActiveNs, [&] { return is_always(); });
+        thread_.pause(active_ns_, [&] { return is_always(); });
     } else if (engine_.sleeps()) {
         thread_.pause(kLongNs, [&] { return is_always() || is_active() || !engine_.sleeps(); });
     } else {

@@ -14,10 +14,12 @@
 ///   parked        the program sleeps in a call of its own, and is woken by what comes. Until its
 ///                 wait ends (take_back).
 /// While a program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks
-/// each kActiveNs, and sends what the program has left behind for kLazyNs: what is younger the
-/// program is about to send itself. While it stands in, nobody calls who could send it: it looks
-/// after kLazyNs first, and then after twice as long each. So the end of a burst leaves soon after
-/// it, and a long stream is not disturbed.
+/// again and again, and sends what the program has left behind for kLazyNs: what is younger the
+/// program is about to send itself. These looks take a twentieth of a processor, and come each
+/// kLeastActiveNs to kMostActiveNs: a wake-up costs a host 2 us, and one that is a virtual machine
+/// 30 to 60, which the node that takes the stream may have to wait for. While it stands in, nobody
+/// calls who could send it: it looks after kLazyNs first, and then after twice as long each. So the
+/// end of a burst leaves soon after it, and a long stream is not disturbed.
 ///
 /// It runs on the processor of the node of this host from which its datagrams come, if that is
 /// always the same: there they are handled. A thread of another processor has to be called from
@@ -42,7 +44,8 @@ namespace rmem::udp {
 class RMEM_API EngineHelper final : public InterruptSource {
 public:
     static constexpr std::int64_t kLookNs = Engine::kTailNs;
-    static constexpr std::int64_t kActiveNs = 250'000;
+    static constexpr std::int64_t kLeastActiveNs = 50'000;
+    static constexpr std::int64_t kMostActiveNs = 500'000;
 
     explicit EngineHelper(Engine& engine);
 
@@ -85,6 +88,7 @@ private:
     void begin_watching();
     void follow_datagrams() noexcept;
     void poll_actively();
+    void pace_looks() noexcept;
     void pause();
     void work();
     void stand_in();
@@ -94,6 +98,8 @@ private:
     std::atomic<bool> polls_actively_{false};
     unsigned empty_looks_ = 0;
     std::int64_t look_ns_ = kLazyNs;  ///< until the next look at what the program leaves open
+    std::int64_t active_ns_ = kLeastActiveNs;  ///< the same, while the program sends itself
+    std::int64_t spent_ns_ = 0;                ///< of a processor, until the last look
     Neighbours neighbours_;
     int processor_ = -1;  ///< to which it keeps; -1: to none
     int next_ = -1;       ///< on which the last datagrams came in

@@ -362,7 +362,7 @@ TEST_F(EngineTest, lets_who_looks_at_what_is_open_stand_by_no_longer_than_it_wan
     ::unsetenv("RMEM_DEAD_TIMEOUT");
     EXPECT_TRUE(ends_by_itself(*engine, [&] {
         for (int round = 0; round < 100; ++round) {
-            engine->stand_by(EngineHelper::kActiveNs);
+            engine->stand_by(EngineHelper::kMostActiveNs);
             engine->run();
         }
     }));
