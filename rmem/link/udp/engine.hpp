@@ -135,7 +135,8 @@ public:
     // What it streams instead is taken before, in each of these calls and each run.
     /// A group of more than half a window has it when that half is free.
     [[nodiscard]] bool has_room(std::size_t bytes);
-    [[nodiscard]] bool put(const LogRecord& record, const void* words);
+    /// Returns how many words of it there was room for.
+    [[nodiscard]] std::size_t put(const LogRecord& record, const std::byte* words);
     /// Its words under load (rmem/link/udp/word_stream.hpp).
     [[nodiscard]] WordStream& own() noexcept { return outbox_.own(); }
     /// Whether other programs of this node may wait for a word, after it was stored.

@@ -33,19 +33,19 @@ bool Engine::has_room(std::size_t bytes) {
     return outbox_.is_completed();  // more room than now there will never be
 }
 
-bool Engine::put(const LogRecord& record, const void* words) {
+std::size_t Engine::put(const LogRecord& record, const std::byte* words) {
     std::unique_lock lock(mutex_);
     idle_until_ns_ = 0;
     written_ns_ = record.written_ns;
     is_in_group_ = true;  // what is full by now leaves with what comes
-    const bool is_put = take_own() && outbox_.put(record, words, record.written_ns);
+    const std::size_t taken = take_own() ? outbox_.put_some(record, words) : 0;
     send_outgoing();
     is_in_group_ = outbox_.coalescer().is_loaded();
     if (take_stand_by(record.written_ns)) [[unlikely]] {
         lock.unlock();
         bell_.ring();
     }
-    return is_put;
+    return taken;
 }
 
 Engine::Committed Engine::commit(std::int64_t now) {

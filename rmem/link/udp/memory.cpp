@@ -18,9 +18,10 @@ namespace rmem {
 namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
-constexpr unsigned kStreamedCommits = 64;  // about a datagram full of single words
-constexpr unsigned kUntimed = 7;           // words of a stream after one that was timed
-constexpr std::int64_t kFastNs = 5'000;    // as many come within that, or each is timed
+constexpr std::size_t kMostAtOnceWords = 65'536;  // handed to the engine in one call
+constexpr unsigned kStreamedCommits = 64;         // about a datagram full of single words
+constexpr unsigned kUntimed = 7;                  // words of a stream after one that was timed
+constexpr std::int64_t kFastNs = 5'000;           // as many come within that, or each is timed
 
 /// A daemon needs a processor as a rank does.
 unsigned daemons_of(const Ring& ring) {
@@ -253,9 +254,10 @@ void UdpMemory::send(std::size_t offset, const void* from, std::size_t words, st
     const auto* bytes = static_cast<const std::byte*>(from);
     LogRecord record;
     record.flags = flags;
+    const std::size_t most = engine_ ? kMostAtOnceWords : kMaxRecordWords;
     while (words != 0) {
         record.offset = offset;
-        record.words = static_cast<std::uint32_t>(std::min<std::size_t>(words, kMaxRecordWords));
+        record.words = static_cast<std::uint32_t>(std::min(words, most));
         record.written_ns = rmem::now_ns();
         put(record, bytes);
         offset += record.words * kWordBytes;
@@ -264,16 +266,24 @@ void UdpMemory::send(std::size_t offset, const void* from, std::size_t words, st
     }
 }
 
-void UdpMemory::put(LogRecord& record, const void* words) {
+void UdpMemory::put(LogRecord record, const std::byte* words) {
     if (!faults_.empty()) {
         const WriteFaults::Verdict verdict = faults_.next();
         counters_.add(LinkCounter::faults_injected, verdict.injected);
         if (verdict.lose) return;
         record.delay_ns = verdict.delay_ns;
     }
+    const std::size_t bytes = record.words * kWordBytes;
     std::int64_t pause_ns = 0;
     if (engine_) {
-        const auto is_put = [&] { return stream(record, words) || engine_->put(record, words); };
+        const auto is_put = [&] {
+            if (stream(record, words)) return true;
+            const std::size_t taken = engine_->put(record, words);
+            record.offset += taken * kWordBytes;
+            record.words -= static_cast<std::uint32_t>(taken);
+            words += taken * kWordBytes;
+            return record.words == 0;
+        };
         if (!is_put() && !await(Deadline::never(), is_put)) return;
         pacer_.on_write(record.written_ns);
     } else {
@@ -286,7 +296,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
         log_coalescer_.on_write(record.written_ns);
     }
     counters_.add(LinkCounter::writes_sent);
-    counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
+    counters_.add(LinkCounter::bytes_sent, bytes);
 }
 
 /// Of the program that runs the engine, under load: a word or a double, without the engine. What is

@@ -133,7 +133,7 @@ private:
     void look_for_company();
     void announce_membership_change() noexcept;
     void commit_log() noexcept;
-    void put(LogRecord& record, const void* words);
+    void put(LogRecord record, const std::byte* words);
     [[nodiscard]] bool stream(const LogRecord& record, const void* words);
     [[nodiscard]] bool may_stream_on(std::int64_t written_ns);
     [[nodiscard]] std::int64_t time_of_streamed() noexcept;

@@ -11,7 +11,8 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr std::size_t kPlaceWords = 2;  // a record's place takes as much of a datagram
+constexpr std::size_t kPlaceWords = 2;      // a record's place takes as much of a datagram
+constexpr std::uint32_t kLongWords = 2048;  // of a block, in one record
 
 }  // namespace
 
@@ -58,6 +59,18 @@ bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
     if (!core_.has_room(record.words)) return false;
     write(record, words, now);
     return true;
+}
+
+std::size_t Outbox::put_some(const LogRecord& record, const std::byte* words) {
+    LogRecord part = record;
+    std::size_t done = 0;
+    for (; done < record.words; done += part.words) {
+        part.offset = record.offset + done * kWordBytes;
+        part.words = std::min(record.words - static_cast<std::uint32_t>(done), kLongWords);
+        if (!core_.has_room(part.words)) part.words = std::min(part.words, kMaxRecordWords);
+        if (!put(part, words + done * kWordBytes, record.written_ns)) break;
+    }
+    return done;
 }
 
 void Outbox::write(const LogRecord& record, const void* words, std::int64_t now) {
@@ -223,8 +236,7 @@ void Outbox::move_log(unsigned rank, std::uint64_t until, std::int64_t now) {
 
 bool Outbox::is_possible(const LogRecord& record) const noexcept {
     const std::size_t bytes = record.words * kWordBytes;
-    return record.words != 0 && record.words <= kMaxRecordWords &&
-           record.offset % kWordBytes == 0 && record.offset <= bank_bytes_ &&
+    return record.words != 0 && record.offset % kWordBytes == 0 && record.offset <= bank_bytes_ &&
            bytes <= bank_bytes_ - record.offset;
 }
 

@@ -45,6 +45,8 @@ public:
     std::size_t most_group_bytes() const noexcept;
     /// A write, stored in the own bank already (except for write-me-last). False: no room.
     [[nodiscard]] bool put(const LogRecord& record, const void* words, std::int64_t now);
+    /// The same of one of any length, as far as there is room; returns how many words.
+    [[nodiscard]] std::size_t put_some(const LogRecord& record, const std::byte* words);
     /// What was put leaves, now or, under load, with more.
     void commit(std::int64_t now);
     /// What was put leaves with what comes next, when the program waits, or after kLazyNs.

@@ -30,6 +30,10 @@ namespace {
 
 constexpr std::int64_t kPatienceNs = 30'000'000'000;
 
+const std::byte* bytes_of(const std::uint32_t& word) {
+    return reinterpret_cast<const std::byte*>(&word);
+}
+
 /// Engines of a ring of two nodes with two ranks each.
 class EngineTest : public ::testing::Test {
 protected:
@@ -56,13 +60,13 @@ protected:
         LogRecord record;
         record.words = 1;
         record.written_ns = now_ns();
-        return engine.put(record, &value) && engine.commit(now_ns()).coalesces;
+        return engine.put(record, bytes_of(value)) == 1 && engine.commit(now_ns()).coalesces;
     }
     static void put(Engine& engine, std::uint32_t value) {
         LogRecord record;
         record.words = 1;
         record.written_ns = now_ns();
-        EXPECT_TRUE(engine.put(record, &value));
+        EXPECT_EQ(engine.put(record, bytes_of(value)), 1U);
     }
     /// Meanwhile this thread calls `uses` each millisecond. Soon: before the timers that come less
     /// and less often have ended each wait of it.
@@ -251,7 +255,7 @@ TEST_F(EngineTest, the_engine_lets_the_datagrams_of_a_group_leave_together) {
             LogRecord record;
             record.words = static_cast<std::uint32_t>(words.size());
             record.written_ns = now_ns();
-            ASSERT_TRUE(engine->put(record, words.data()));
+            ASSERT_EQ(engine->put(record, bytes_of(words.front())), words.size());
         }
         EXPECT_EQ(sent(), before) << "not each by itself, when it is full";
         engine->commit(now_ns());
@@ -292,7 +296,7 @@ TEST_F(EngineTest, has_the_room_that_it_granted_also_when_what_was_open_has_left
         LogRecord record;
         record.words = 1;
         record.written_ns = now_ns();
-        ASSERT_TRUE(engine->put(record, &posted)) << "after " << posted;
+        ASSERT_EQ(engine->put(record, bytes_of(posted)), 1U) << "after " << posted;
         engine->commit(now_ns());
     }
 }
@@ -319,7 +323,7 @@ TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_write
         record.offset = 4096;
         record.words = 1;
         record.written_ns = now_ns();
-        ASSERT_TRUE(other->put(record, &round));
+        ASSERT_EQ(other->put(record, bytes_of(round)), 1U);
         other->ask_for_acks();
         ASSERT_TRUE(eventually(*other, [&] {
             engine->run(Leaving::what_is_due);

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
+#include <span>
 #include <vector>
 
 namespace rmem::udp {
@@ -114,6 +117,41 @@ TEST_F(OutboxTest, a_commit_leaves_at_once_with_all_that_was_put) {
     ASSERT_EQ(batches().size(), 1U);
     EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1, 2}));
     EXPECT_EQ(outbox.due_ns(), kNever);
+}
+
+TEST_F(OutboxTest, takes_a_block_of_any_length_in_order) {
+    std::vector<std::uint32_t> words(10'000), came;
+    std::iota(words.begin(), words.end(), 1);
+    LogRecord record;
+    record.words = static_cast<std::uint32_t>(words.size());
+    record.written_ns = now;
+    const auto bytes = std::as_bytes(std::span(words));
+    EXPECT_EQ(outbox.put_some(record, bytes.data()), words.size());
+    outbox.commit(now);
+    for (const auto& batch : batches()) came.insert(came.end(), batch.begin(), batch.end());
+    EXPECT_EQ(came, words);
+}
+
+TEST_F(OutboxTest, takes_of_a_block_what_there_is_room_for_and_says_how_much) {
+    constexpr std::uint32_t kDelayNs = 1'000'000;
+    for (std::size_t i = 0; i + 1 < Outbox::kMostDelayed; ++i) ASSERT_TRUE(put(1, kDelayNs));
+    const std::vector<std::uint32_t> words(10'000, 7);
+    LogRecord record;
+    record.words = static_cast<std::uint32_t>(words.size());
+    record.written_ns = now;
+    record.delay_ns = 2 * kDelayNs;
+    const auto bytes = std::as_bytes(std::span(words));
+    const std::size_t taken = outbox.put_some(record, bytes.data());
+    EXPECT_GT(taken, 0U);
+    EXPECT_LT(taken, words.size());
+    EXPECT_EQ(outbox.put_some(record, bytes.data()), 0U);
+    outbox.on_time(now + kDelayNs);
+    ASSERT_FALSE(batches().empty());
+    outbox.on_time(now + 2 * kDelayNs);
+    std::size_t sevens = 0;
+    for (const auto& batch : batches())
+        sevens += static_cast<std::size_t>(std::count(batch.begin(), batch.end(), 7U));
+    EXPECT_EQ(sevens, taken);
 }
 
 TEST_F(OutboxTest, what_is_not_committed_leaves_after_a_while) {
