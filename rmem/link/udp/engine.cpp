@@ -121,8 +121,7 @@ Engine::~Engine() {
     board_.pid.store(0, std::memory_order_relaxed);
     was_dropped(now_ns());
     core_.depart(now_ns());
-    send_outgoing();
-    socket_.flush();
+    flush();
     show_counters();
 }
 
@@ -212,7 +211,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
     if (has_come && !is_due) {  // the waiting program gets it first
         idle_until_ns_ = 0;
         tell_programs();
-        socket_.flush();
+        flush();
     } else if (has_come || is_due) {
         do_what_is_due(now);
         leave(leaving, now);
@@ -258,23 +257,24 @@ void Engine::do_what_is_due(std::int64_t now) {
 void Engine::leave(Leaving leaving, std::int64_t now) {
     if (leaving == Leaving::all) {
         outbox_.send_coalesced(now);
-        send_outgoing();
     }
-    socket_.flush();
+    flush();
 }
 
 /// What the core has filled. Many datagrams leave with one call: under load, and of one group.
 void Engine::send_filled() noexcept {
     show_processor();
+    const bool is_one = core_.outgoing().count() == 1;
     core_.outgoing().drain([&](const OutgoingDatagram& datagram) {
         if (datagram.to == OutgoingDatagram::To::namesakes) [[unlikely]] {
             socket_.send_to_namesakes(datagram.bytes);
-        } else if (is_in_group_ || socket_.has_queued()) {
-            socket_.queue(datagram.bytes);
-        } else {
+        } else if (is_one) {
             socket_.send(datagram.bytes);
+        } else {
+            socket_.queue(datagram.bytes);
         }
     });
+    socket_.flush();
 }
 
 /// Who takes it on this host likes to run there (rmem/link/udp/neighbours.hpp).

@@ -204,7 +204,11 @@ private:
     [[nodiscard]] bool take_own();
     void leave(Leaving leaving, std::int64_t now);
     [[nodiscard]] bool receive(std::int64_t& now);
+    /// What the core has filled leaves; of a group when it is worth a call of the host.
     void send_outgoing() noexcept {
+        if (core_.outgoing().count() >= (is_in_group_ ? Socket::kMostInBatch : 1)) send_filled();
+    }
+    void flush() noexcept {
         if (!core_.outgoing().is_empty()) send_filled();
     }
     void send_filled() noexcept;

@@ -57,7 +57,7 @@ Engine::Committed Engine::commit(std::int64_t now) {
     is_in_group_ = outbox_.coalescer().is_loaded();
     const bool coalesces = outbox_.coalescer().coalesces() || !is_all;
     if (!coalesces) {
-        socket_.flush();
+        flush();
         if (!is_in_group_) outbox_.has_left(now_ns());
     }
     // relaxed is enough: its program asks
@@ -93,8 +93,7 @@ bool Engine::is_overdue() {
 void Engine::ask_for_acks() {
     const std::lock_guard lock(mutex_);
     outbox_.send_and_ask(now_ns());
-    send_outgoing();
-    socket_.flush();
+    flush();
 }
 
 bool Engine::is_completed() {

@@ -28,7 +28,6 @@ namespace multicast = asio::ip::multicast;
 
 using AsioSocket = asio::ip::udp::socket;
 
-constexpr std::size_t kLineStride = 64;
 constexpr unsigned kInARowForMany = 4;
 constexpr unsigned kMostHops = 255;
 constexpr std::size_t kMostReceived = 65'536;  // in one piece: more than a length in IPv4 can say
@@ -230,8 +229,7 @@ Socket::Socket(const SocketSettings& settings)
       socket_(make_socket(settings)),
       buffer_granted_(granted_buffer(socket_.get())),
       datagrams_held_(datagrams_in(buffer_granted_, payload_limit_)),
-      gso_(settings.gso),
-      stride_((payload_limit_ + kLineStride) / kLineStride * kLineStride) {
+      gso_(settings.gso) {
     const Endpoints& endpoints = settings.endpoints;
     for (const Address& node : endpoints.nodes) nodes_.push_back(to_socket_address(node));
     others_ = nodes_;
@@ -247,14 +245,12 @@ Socket::Socket(const SocketSettings& settings)
 }
 
 void Socket::prepare_batches() {
-    out_bytes_.resize(kMostInBatch * stride_);
     in_bytes_ = std::make_unique_for_overwrite<std::byte[]>(kMostInBatch * kMostReceived);
     received_.reserve(kMostInBatch * kMostInGsoBatch);
     from_.reserve(kMostInBatch * kMostInGsoBatch);
     out_.resize(kMostInBatch * others_.size());
     auto next = out_.begin();
     for (std::size_t i = 0; i < kMostInBatch; ++i) {
-        out_parts_[i] = {&out_bytes_[i * stride_], 0};
         for (sockaddr_in& to : others_) {
             msghdr& message = (next++)->msg_hdr;
             message.msg_name = &to;
@@ -313,9 +309,7 @@ bool Socket::note_not_sent(std::size_t datagrams) noexcept {
 }
 
 void Socket::queue(std::span<const std::byte> datagram) noexcept {
-    iovec& part = out_parts_[queued_];
-    part.iov_len = std::min(datagram.size(), payload_limit_);
-    if (part.iov_len != 0) std::memcpy(part.iov_base, datagram.data(), part.iov_len);
+    out_parts_[queued_] = {writable(datagram.data()), std::min(datagram.size(), payload_limit_)};
     if (++queued_ == kMostInBatch) flush();
 }
 

@@ -92,8 +92,8 @@ public:
     bool send(std::span<const std::byte> datagram) noexcept;
     /// To one other node, now; in a group all hear it.
     bool send_to(unsigned node, std::span<const std::byte> datagram) noexcept;
-    /// To all other nodes with the next flush(), or when kMostInBatch are queued. The bytes are
-    /// copied.
+    /// To all other nodes with the next flush(), or when kMostInBatch are queued. Until then the
+    /// bytes stay where they are.
     void queue(std::span<const std::byte> datagram) noexcept;
     bool has_queued() const noexcept { return queued_ != 0; }
     /// Returns how many of those still queued were not sent, by fan-out counted for each node.
@@ -163,9 +163,7 @@ private:
     SocketCounters counters_;
 
     // What sendmmsg and recvmmsg read, made once; only lengths change.
-    bool gso_;            ///< the host has not refused one yet
-    std::size_t stride_;  ///< of what is sent
-    std::vector<std::byte> out_bytes_;
+    bool gso_;  ///< the host has not refused one yet
     std::unique_ptr<std::byte[]> in_bytes_;
     std::array<iovec, kMostInBatch> out_parts_{}, in_parts_{};
     std::vector<mmsghdr> out_;  ///< for each datagram queued each of others_

@@ -55,6 +55,9 @@ public:
 
     // ---- For its user, which sends them
     [[nodiscard]] bool is_empty() const noexcept { return next_ == places_.data(); }
+    [[nodiscard]] std::size_t count() const noexcept {
+        return static_cast<std::size_t>(next_ - places_.data());
+    }
     /// Calls `send` with each, which fills none.
     template <class Send>
     void drain(Send&& send) {
