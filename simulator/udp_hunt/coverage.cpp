@@ -7,13 +7,24 @@ namespace simulator::udp {
 
 namespace {
 
-constexpr std::array<const char*, kCoverageMarks> kNames = {
-    "overtaken datagrams", "socket overflows",   "back-pressure",
-    "NAKs sent",           "retransmissions",    "probes",
-    "batches forwarded",   "messages in parts",  "joined in traffic",
-    "members given up",    "dropped nodes",      "two rings",
-    "refused datagrams",   "replayed datagrams", "numbers wrapped",
-    "runs with a key",     "runs without a key"};
+constexpr std::array<const char*, kCoverageMarks> kNames = {"overtaken datagrams",
+                                                            "socket overflows",
+                                                            "too long datagrams",
+                                                            "back-pressure",
+                                                            "NAKs sent",
+                                                            "retransmissions",
+                                                            "probes",
+                                                            "batches forwarded",
+                                                            "messages in parts",
+                                                            "joined in traffic",
+                                                            "members given up",
+                                                            "dropped nodes",
+                                                            "two rings",
+                                                            "refused datagrams",
+                                                            "replayed datagrams",
+                                                            "numbers wrapped",
+                                                            "runs with a key",
+                                                            "runs without a key"};
 
 }  // namespace
 

@@ -13,6 +13,7 @@ namespace simulator::udp {
 enum class CoverageMark : std::uint8_t {
     overtaken = 0,    ///< a datagram came after one that was sent later
     socket_overflow,  ///< datagrams were lost because a node did not read
+    too_long,         ///< a datagram did not reach a node that takes shorter ones
     back_pressure,    ///< a member had no room to write
     nak_sent,         ///< a node asked for batches that it lacked
     retransmitted,

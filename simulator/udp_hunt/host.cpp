@@ -51,17 +51,18 @@ rmem::udp::CoreConfig Host::config(std::int64_t now) const {
     config.exchange.incarnation = static_cast<std::uint64_t>(kWallNs + clock_.wall_offset_ns + now);
     config.exchange.salt = config.exchange.incarnation * 77 + node_;
     config.exchange.bank_bytes = kBankWords * rmem::kWordBytes;
-    config.exchange.payload = scenario_.payload;
+    config.exchange.payload = scenario_.payloads.at(node_);
     config.exchange.most_batches = scenario_.most_batches;
     config.exchange.first_sequence = scenario_.first_sequence;
     config.dead_ns = kDeadNs;
-    config.socket_room = scenario_.socket_room;
+    config.socket_room = socket_room();
     config.seed = config.exchange.incarnation * 1000 + node_;
     return config;
 }
 
 void Host::start(std::int64_t now) {
     socket_.clear();
+    socket_charged_ = 0;
     rmem::udp::CoreEdge& edge = *this;
     core_ = std::make_unique<rmem::udp::Core>(config(now), authenticator_, edge, local(now));
     events_.changed(node_, "started", node_);
@@ -72,6 +73,7 @@ void Host::stop(std::int64_t now) {
     former_ = former_ + core_->exchange_counters();
     core_.reset();
     socket_.clear();
+    socket_charged_ = 0;
     events_.changed(node_, "stopped", node_);
 }
 
@@ -83,8 +85,14 @@ void Host::leave(std::int64_t now) {
 
 // ---- What comes
 
+std::size_t Host::socket_room() const noexcept {
+    return scenario_.socket_room * rmem::udp::bytes_charged(rmem::udp::kDefaultPayload);
+}
+
 bool Host::receive(std::vector<std::byte> datagram) {
-    if (socket_.size() >= scenario_.socket_room) return false;
+    const std::size_t charged = rmem::udp::bytes_charged(datagram.size());
+    if (charged > socket_room() - socket_charged_) return false;
+    socket_charged_ += charged;
     socket_.push_back(std::move(datagram));
     return true;
 }
@@ -101,6 +109,7 @@ void Host::act(std::int64_t now) {
     while (!socket_.empty() && now >= starved_until_ns_) {
         const std::vector<std::byte> datagram = std::move(socket_.front());
         socket_.pop_front();
+        socket_charged_ -= rmem::udp::bytes_charged(datagram.size());
         core_->on_datagram(datagram, local(now));
         send_outgoing();
     }

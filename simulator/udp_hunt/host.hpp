@@ -84,6 +84,7 @@ private:
     void member_came(unsigned node, std::int64_t) override { events_.changed(node_, "came", node); }
     void member_left(unsigned node, std::int64_t) override { events_.changed(node_, "left", node); }
 
+    std::size_t socket_room() const noexcept;
     rmem::udp::CoreConfig config(std::int64_t now) const;
     std::int64_t local(std::int64_t now) const noexcept;
     std::int64_t world(std::int64_t local_ns) const noexcept;
@@ -95,6 +96,7 @@ private:
     HostClock clock_;
     std::vector<std::uint32_t> bank_;
     std::deque<std::vector<std::byte>> socket_;
+    std::size_t socket_charged_ = 0;
     std::unique_ptr<rmem::udp::Core> core_;
     std::int64_t stalled_until_ns_ = 0, starved_until_ns_ = 0;
     rmem::udp::ExchangeCounters former_;

@@ -102,7 +102,8 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     s.has_key = random.one_in(2);
     s.most_batches = kHistories.at(random.below(kHistories.size()));
     s.socket_room = kRooms.at(random.below(kRooms.size()));
-    s.payload = kPayloads.at(random.below(kPayloads.size()));
+    const auto draw_payload = [&] { return kPayloads.at(random.below(kPayloads.size())); };
+    s.payloads.fill(draw_payload());
     s.pause_ns = kPauses.at(random.below(kPauses.size()));
     // Of the 32 bits that datagrams carry.
     if (random.one_in(3)) s.first_sequence = (std::uint64_t{1} << 32) - random.below(100);
@@ -113,6 +114,7 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     for (unsigned i = 0; i < kFaults; ++i) s.faults.push_back(fault_for(s, mixture, random));
     std::stable_sort(s.faults.begin(), s.faults.end(),
                      [](const Fault& a, const Fault& b) { return a.at_message < b.at_message; });
+    if (random.one_in(2)) std::generate(s.payloads.begin(), s.payloads.end(), draw_payload);
     return s;
 }
 

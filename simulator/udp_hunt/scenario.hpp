@@ -67,8 +67,9 @@ struct Scenario : Seeded<Scenario, Fault, 1000, 24> {
     unsigned nodes = 2;
     bool has_key = true;
     std::uint32_t most_batches = 64;  ///< of a history and window
-    std::uint32_t socket_room = 256;  ///< datagrams
-    std::size_t payload = 1472;
+    std::uint32_t socket_room = 256;  ///< datagrams of 1472 bytes
+    /// Of the longest datagram that reaches each node.
+    std::array<std::size_t, kMostNodes> payloads{};
     std::uint64_t first_sequence = 1;  ///< of every stream
     std::int64_t pause_ns = 0;         ///< between two messages, at most
     Weather weather;

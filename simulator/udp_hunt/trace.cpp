@@ -101,12 +101,13 @@ std::string trace_header() {
                        "detail");
 }
 
-std::string describe(std::span<const std::byte> bytes, std::size_t payload) {
+std::string describe(std::span<const std::byte> bytes) {
     rmem::udp::Datagram datagram;
     rmem::udp::Sections sections;
     if (bytes.size() < rmem::udp::kHeaderBytes) return "too short";
     const auto ring = rmem::udp::load<std::uint64_t>(bytes.data() + 8);
-    if (rmem::udp::read_datagram(bytes, ring, payload, datagram) != rmem::udp::Refusal::none ||
+    if (rmem::udp::read_datagram(bytes, ring, rmem::udp::kMostPayload, datagram) !=
+            rmem::udp::Refusal::none ||
         rmem::udp::read_sections(datagram, sections) != rmem::udp::Refusal::none) {
         return "damaged";
     }
@@ -138,7 +139,7 @@ void Trace::note(std::int64_t now, unsigned node, const char* what, unsigned oth
     hash_.add(datagram);
     if (!line_) return;
     line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what,
-                      other, describe(datagram, payload_)));
+                      other, describe(datagram)));
 }
 
 }  // namespace simulator::udp

@@ -18,12 +18,11 @@ namespace simulator::udp {
 /// The columns of a line.
 std::string trace_header();
 /// A datagram's contents, in short.
-std::string describe(std::span<const std::byte> datagram, std::size_t payload);
+std::string describe(std::span<const std::byte> datagram);
 
 class Trace {
 public:
-    Trace(std::function<void(const std::string&)> line, std::size_t payload)
-        : line_(std::move(line)), payload_(payload) {}
+    explicit Trace(std::function<void(const std::string&)> line) : line_(std::move(line)) {}
 
     /// `what` happened at the node; `other` and `detail` are numbers that go with it.
     void note(std::int64_t now, unsigned node, const char* what, std::uint64_t other = 0,
@@ -35,7 +34,6 @@ public:
 
 private:
     std::function<void(const std::string&)> line_;
-    std::size_t payload_;
     rmem::Fnv1a hash_;
     std::uint64_t events_ = 0;
 };

@@ -30,7 +30,7 @@ World::World(const Scenario& scenario, const HuntOptions& options, Findings& fin
     : scenario_(scenario),
       options_(options),
       findings_(findings),
-      trace_(options.trace, scenario.payload),
+      trace_(options.trace),
       ledger_(scenario.nodes, kBankWords, findings),
       network_(scenario.nodes, scenario.seed * 2 + 1, scenario.weather),
       authenticator_(authenticator_for(scenario)),
@@ -164,6 +164,11 @@ void World::deliver() {
         // Without a key, the sum that every datagram has is all there is.
         if (arrival->corrupted && !scenario_.has_key) {
             findings_.cover(CoverageMark::refused);
+            continue;
+        }
+        if (arrival->bytes.size() > scenario_.payloads.at(arrival->to)) {
+            findings_.cover(CoverageMark::too_long);
+            trace_.note(now_, arrival->to, "too long", arrival->from, arrival->number);
             continue;
         }
         const bool fits = to.receive(std::move(arrival->bytes));

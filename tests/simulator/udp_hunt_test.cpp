@@ -35,6 +35,12 @@ void acknowledge_too_much(unsigned, std::span<std::byte> bytes) {
     }
 }
 
+/// The longest datagrams, whatever reaches it.
+void claim_to_be_reached(unsigned, std::span<std::byte> bytes) {
+    rmem::udp::store(bytes.data() + rmem::udp::kPayloadAt,
+                     static_cast<std::uint16_t>(rmem::udp::kMostPayload));
+}
+
 HuntOptions forgetful() {
     HuntOptions options;
     options.may_store = [](unsigned, unsigned, const rmem::udp::Batch& batch) {
@@ -105,6 +111,16 @@ TEST(UdpHunt, finds_a_batch_that_is_not_stored) {
 TEST(UdpHunt, finds_an_acknowledgement_of_what_is_not_there) {
     HuntOptions options;
     options.alter = acknowledge_too_much;
+    bool found = false;
+    for (std::uint64_t seed = 1; !found && seed <= 40; seed += 4) {
+        found = finds(Scenario::of_seed(seed_without_key(seed)), options);
+    }
+    EXPECT_TRUE(found);
+}
+
+TEST(UdpHunt, finds_a_node_that_says_that_longer_datagrams_reach_it_than_do) {
+    HuntOptions options;
+    options.alter = claim_to_be_reached;
     bool found = false;
     for (std::uint64_t seed = 1; !found && seed <= 40; seed += 4) {
         found = finds(Scenario::of_seed(seed_without_key(seed)), options);

@@ -261,9 +261,9 @@ Finding judge_mtu(const NetworkFacts& facts) {
         return warn("mtu", sent,
                     fmt::format("raise the MTU to {} or more", facts.payload + kHeaders));
     }
-    return warn("mtu", sent,
-                fmt::format("RMEM_PAYLOAD={} on all nodes, or raise the MTU to {}", fits,
-                            facts.payload + kHeaders));
+    return warn(
+        "mtu", sent,
+        fmt::format("RMEM_PAYLOAD={}, or raise the MTU to {}", fits, facts.payload + kHeaders));
 }
 
 Finding judge_buffer(const NetworkFacts& facts) {

@@ -203,7 +203,6 @@ Hearing test_hearing(udp::Ip group, const std::optional<udp::Interface>& interfa
     settings.nodes = 2;
     settings.endpoints.group = {group, free_port()};
     settings.endpoints.own_interface = interface;
-    settings.payload_limit = payload;
     try {
         udp::Socket mouth(settings);
         settings.node = 1;
@@ -257,6 +256,16 @@ unsigned nodes_of(const rmem::Environment& environment, const std::string& group
     return static_cast<unsigned>(std::count(group.begin(), group.end(), ',')) + 1;
 }
 
+/// With the interface, if there is one of that name.
+udp::Endpoints endpoints_wanted(const NetworkFacts& facts, const std::string& group) {
+    try {
+        const auto nodes = static_cast<unsigned>(facts.endpoints.nodes.size());
+        return udp::Endpoints::parse(group, facts.interface_wanted, std::max(nodes, 1U));
+    } catch (const rmem::Error&) {  // another finding says so
+        return facts.endpoints;
+    }
+}
+
 void read_settings(NetworkFacts& facts) {
     const rmem::Environment environment = rmem::Environment::read();
     facts.is_wanted = environment.link == rmem::LinkKind::udp;
@@ -270,7 +279,7 @@ void read_settings(NetworkFacts& facts) {
         facts.group_problem = error.what();
     }
     try {
-        facts.payload = udp::read_payload();
+        facts.payload = udp::read_payload(endpoints_wanted(facts, group));
     } catch (const rmem::Error& error) {
         facts.payload_problem = error.what();
     }

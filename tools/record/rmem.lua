@@ -106,7 +106,7 @@ DissectorTable.get("wtap_encap"):add(wtap.USER0, rmem)
 
 local rmem_udp = Proto("rmem_udp", "Reflective memory, link udp")
 local MAGIC = 0x55454d52 -- "RMEU"
-local WIRE_VERSION = 2
+local WIRE_VERSION = 4
 local WIRE_HEADER_BYTES = 56
 local TAG_BYTES = 16
 local PLACE_BYTES = 8
@@ -128,6 +128,7 @@ local w = {
     number = ProtoField.uint64("rmem_udp.number", "Number of the datagram"),
     sent = ProtoField.int64("rmem_udp.sent", "Sent, origin's clock (ns)"),
     newest = ProtoField.uint32("rmem_udp.newest", "Newest batch, low bits"),
+    payload = ProtoField.uint16("rmem_udp.payload", "Longest datagram that reaches the origin"),
     tag = ProtoField.bytes("rmem_udp.tag", "Tag"),
     section = ProtoField.uint8("rmem_udp.section", "Section", base.DEC, SECTIONS),
     flags = ProtoField.uint8("rmem_udp.flags", "Flags", base.HEX),
@@ -324,6 +325,7 @@ local function show_datagram(buffer, packet, root)
     tree:add_le(w.number, buffer(32, 8))
     tree:add_le(w.sent, buffer(40, 8))
     tree:add_le(w.newest, buffer(48, 4))
+    tree:add_le(w.payload, buffer(54, 2))
     local behind = buffer:len() - TAG_BYTES
     local text = ""
     if buffer(4, 1):uint() ~= WIRE_VERSION then

@@ -10,10 +10,12 @@
 #include "tools/usage.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace tools {
@@ -123,14 +125,14 @@ std::string scenario_text(const simulator::mpi::Scenario& s) {
 std::string scenario_text(const simulator::udp::Scenario& s) {
     const simulator::Weather& weather = s.weather;
     std::string text = fmt::format(
-        "seed {}: {} nodes, {} messages, {} key; history {} batches, socket {} datagrams of {} B, "
-        "first "
-        "sequence {}; network: {} to {} us, of a thousand datagrams {} lost, {} doubled, {} "
+        "seed {}: {} nodes, {} messages, {} key; history {} batches, socket {} datagrams; "
+        "datagrams of {} B; first sequence {}; network: {} to {} us, of a thousand datagrams {} "
+        "lost, {} doubled, {} "
         "damaged\n",
         s.text(), s.nodes, s.messages, s.has_key ? "with a" : "no", s.most_batches, s.socket_room,
-        s.payload, s.first_sequence, weather.delay_ns / 1000,
-        (weather.delay_ns + weather.jitter_ns) / 1000, weather.lost, weather.doubled,
-        weather.corrupted);
+        fmt::join(std::span(s.payloads).first(s.nodes), ", "), s.first_sequence,
+        weather.delay_ns / 1000, (weather.delay_ns + weather.jitter_ns) / 1000, weather.lost,
+        weather.doubled, weather.corrupted);
     Table table(
         {"fault", ">target", ">other", ">at message", ">of 1000", ">time us", "comes back"});
     for (const simulator::udp::Fault& f : s.faults) {

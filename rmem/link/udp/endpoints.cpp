@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/multicast.hpp>
 #include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/udp.hpp>
 
@@ -217,10 +218,46 @@ std::vector<Interface> interfaces() {
     return found;
 }
 
+namespace {
+
+constexpr int kHeaderBytes = 28;  ///< IPv4's and UDP's
+
+/// A socket is given an address as if to send there; nothing is sent.
+std::optional<std::size_t> longest_datagram_to(const Address& to,
+                                               const std::optional<Interface>& interface) {
+    asio::io_context context;
+    asio::ip::udp::socket asker(context);
+    boost::system::error_code error;
+    asker.open(asio::ip::udp::v4(), error);
+    if (!error && interface) {
+        asker.set_option(
+            asio::ip::multicast::outbound_interface(asio::ip::address_v4(interface->ip)), error);
+    }
+    if (!error) asker.connect({asio::ip::address_v4(to.ip), to.port}, error);
+    int mtu = 0;
+    socklen_t size = sizeof mtu;
+    if (error || ::getsockopt(asker.native_handle(), IPPROTO_IP, IP_MTU, &mtu, &size) != 0 ||
+        mtu <= kHeaderBytes)
+        return std::nullopt;
+    return static_cast<std::size_t>(mtu - kHeaderBytes);
+}
+
+}  // namespace
+
 bool Endpoints::leave_host() const noexcept {
     if (!is_fan_out()) return !own_interface || !own_interface->is_loop_back;
     return !std::all_of(nodes.begin(), nodes.end(),
                         [](const Address& node) { return is_loop_back(node.ip); });
+}
+
+std::optional<std::size_t> Endpoints::longest_datagram() const {
+    if (!is_fan_out()) return longest_datagram_to(group, own_interface);
+    std::optional<std::size_t> least;
+    for (const Address& node : nodes) {
+        const auto most = longest_datagram_to(node, std::nullopt);
+        if (most) least = std::min(*most, least.value_or(*most));
+    }
+    return least;
 }
 
 std::string Endpoints::text() const {

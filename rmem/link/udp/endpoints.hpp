@@ -90,6 +90,10 @@ struct Endpoints {
     /// Where the host's routes decide, they may.
     RMEM_API bool leave_host() const noexcept;
 
+    /// Bytes of the longest that reaches all nodes in one piece, as far as the host knows the way;
+    /// none: it knows none. Asks the host.
+    RMEM_API std::optional<std::size_t> longest_datagram() const;
+
     /// For people: "group 239.1.2.3:7400 on lo (127.0.0.1)", "fan-out to 3 nodes".
     RMEM_API std::string text() const;
 

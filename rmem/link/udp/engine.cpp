@@ -55,7 +55,6 @@ SocketSettings socket_settings(const Ring& ring, const EngineSettings& settings)
     socket.endpoints = settings.endpoints;
     socket.node = ring.own_node();
     socket.nodes = ring.config().nodes;
-    socket.payload_limit = settings.payload;
     return socket;
 }
 
@@ -63,15 +62,15 @@ CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const S
     CoreConfig config;
     config.exchange.node = static_cast<std::uint16_t>(ring.own_node());
     config.exchange.nodes = ring.config().nodes;
-    config.exchange.ring = ring_id(ring.config(), settings.payload);
+    config.exchange.ring = ring_id(ring.config());
     config.exchange.incarnation = new_incarnation();
     config.exchange.salt = true_random();
     config.exchange.bank_bytes = ring.config().bank_bytes();
     config.exchange.payload = settings.payload;
     config.dead_ns = settings.dead_ns;
-    config.socket_room = socket.datagrams_held();
+    config.socket_room = socket.bytes_held();
     config.seed = true_random();
-    config.about = about(ring.config(), settings.payload);
+    config.about = about(ring.config());
     return config;
 }
 
@@ -92,7 +91,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       tap_(ring),
       arrivals_(ring, node_, interrupts_, roster_, tap_),
       touched_(ring, node_),
-      oddities_(ring.config().name, node_, about(ring.config(), settings.payload)),
+      oddities_(ring.config().name, node_, about(ring.config())),
       core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
       outbox_(ring, node_, core_, tap_) {
     // relaxed is enough for these: the release (4), or that of a word in the bank (3), publishes

@@ -41,7 +41,7 @@ void Engine::show_nodes(std::int64_t now) noexcept {
         view.clock_error_ns.store(offset ? offset->error_ns : -1, std::memory_order_relaxed);
         view.batches_applied.store(exchange.applied(n), std::memory_order_relaxed);
     }
-    board_.window.store(exchange.out().window(),
+    board_.window.store(exchange.window(),
                         std::memory_order_relaxed);  // relaxed is enough: for people
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace rmem::udp {
@@ -22,16 +23,19 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-std::size_t read_payload() {
+std::size_t read_payload(const Endpoints& endpoints) {
     const std::string text = variable("RMEM_PAYLOAD");
-    if (text.empty()) return kDefaultPayload;
+    if (text.empty()) {
+        const std::size_t most = endpoints.longest_datagram().value_or(kDefaultPayload);
+        return std::clamp(most / kWordBytes * kWordBytes, kLeastPayload, kMostPayload);
+    }
     const std::size_t bytes = parse_size("RMEM_PAYLOAD", text);
     if (bytes >= kLeastPayload && bytes <= kMostPayload && bytes % kWordBytes == 0) return bytes;
     throw Error(
         Errc::bad_environment,
         fmt::format(
             "RMEM_PAYLOAD={} is not a valid datagram size; it must be a multiple of {} from {} to "
-            "{} bytes, the same on all nodes",
+            "{} bytes",
             bytes, kWordBytes, kLeastPayload, kMostPayload));
 }
 
@@ -75,7 +79,7 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
     EngineSettings settings;
     settings.endpoints = Endpoints::read(config.nodes);
     settings.key = read_master_key(settings.endpoints);
-    settings.payload = read_payload();
+    settings.payload = read_payload(settings.endpoints);
     settings.dead_ns = read_dead_timeout();
     if (const std::string faults = variable("RMEM_FAULTS"); !faults.empty()) {
         settings.faults = FaultPlan::parse(faults, config.nodes, config.link);
@@ -83,16 +87,16 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
     return settings;
 }
 
-std::string about(const RingConfig& config, std::size_t payload) {
+std::string about(const RingConfig& config) {
     return fmt::format(
         "ring '{}': {} nodes, {} ranks, {} bytes, timing {}, bound {} ns, {} bytes of system "
-        "regions (layout {:#x}), datagrams of {} bytes",
+        "regions (layout {:#x})",
         config.name, config.nodes, config.ranks, config.user_bytes, to_string(config.timing),
-        config.bound_ns, config.system_bytes, config.system_hash, payload);
+        config.bound_ns, config.system_bytes, config.system_hash);
 }
 
-std::uint64_t ring_id(const RingConfig& config, std::size_t payload) noexcept {
-    return Fnv1a().add(config.name).add_word(config.hash()).add_word(payload).value();
+std::uint64_t ring_id(const RingConfig& config) noexcept {
+    return Fnv1a().add(config.name).add_word(config.hash()).value();
 }
 
 }  // namespace rmem::udp

@@ -8,8 +8,8 @@
 ///                              may hear need one,
 /// RMEM_INSECURE                unless this is 1: then everybody on the network may write into the
 ///                              ring
-/// RMEM_PAYLOAD                 bytes of a datagram at most, the same on all nodes; more where the
-///                              network has jumbo frames
+/// RMEM_PAYLOAD                 bytes of the longest datagram that reaches this node; unset: as the
+///                              MTU on the way to the others says
 /// RMEM_DEAD_TIMEOUT            a node without a word for this time counts as dead
 /// RMEM_FAULTS                  what is to go wrong (rmem/wire/faults.hpp)
 ///
@@ -31,21 +31,21 @@ namespace rmem::udp {
 struct EngineSettings {
     Endpoints endpoints;
     std::optional<MasterKey> key;
-    std::size_t payload = kDefaultPayload;
+    std::size_t payload = kDefaultPayload;  ///< of the longest datagram that reaches this node
     std::int64_t dead_ns = kDeadNs;
     FaultPlan faults;
 
     RMEM_API static EngineSettings read(const RingConfig& config);
 };
 
-/// RMEM_PAYLOAD, or the default.
-RMEM_API std::size_t read_payload();
+/// RMEM_PAYLOAD, or what the way to the other nodes passes on in one piece.
+RMEM_API std::size_t read_payload(const Endpoints& endpoints);
 
 /// The ring's name and what all its nodes must agree on, for people: "ring 'wk': 2 nodes, …".
-RMEM_API std::string about(const RingConfig& config, std::size_t payload);
+RMEM_API std::string about(const RingConfig& config);
 
 /// What datagrams of a ring are told by from those of others: its name and all that its nodes must
 /// agree on.
-RMEM_API std::uint64_t ring_id(const RingConfig& config, std::size_t payload) noexcept;
+RMEM_API std::uint64_t ring_id(const RingConfig& config) noexcept;
 
 }  // namespace rmem::udp

@@ -41,8 +41,7 @@ bool Outbox::has_room(std::size_t bytes) const noexcept {
 }
 
 std::size_t Outbox::most_group_bytes() const noexcept {
-    const std::size_t batches = std::max(core_.exchange().out().window() / 2, 1U);
-    return batches * kLeastPayload / 2;
+    return std::min(core_.exchange().out().window(), kMostWindowBytes) / 8;
 }
 
 bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {

@@ -13,7 +13,6 @@
 #include <boost/asio/ip/udp.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -31,11 +30,6 @@ using AsioSocket = asio::ip::udp::socket;
 constexpr unsigned kInARowForMany = 4;
 constexpr unsigned kMostHops = 255;
 constexpr std::size_t kMostReceived = 65'536;  // in one piece: more than a length in IPv4 can say
-
-// What the host's kernel keeps beside a datagram's bytes (x86-64).
-constexpr std::size_t kDescriptorBytes = 256;
-constexpr std::size_t kBesideBytes = 384;  ///< in the same piece of memory: headers, list of parts
-constexpr std::size_t kPageBytes = 4096;
 
 // ---- Making it
 
@@ -62,11 +56,6 @@ sockaddr_in to_socket_address(const Address& address) {
 }
 
 void check(const SocketSettings& settings) {
-    if (settings.payload_limit < kLeastPayload || settings.payload_limit > kMostPayload) {
-        throw Error(Errc::invalid_argument,
-                    fmt::format("a payload limit of {} bytes is out of range ({} to {})",
-                                settings.payload_limit, kLeastPayload, kMostPayload));
-    }
     if (settings.hops > kMostHops) {
         throw Error(
             Errc::invalid_argument,
@@ -211,12 +200,6 @@ bool is_gso_refusal(int error) noexcept {
            error == ENOPROTOOPT;
 }
 
-/// A quarter of the buffer may be charged for what has been read already: the kernel gives it back
-/// in such pieces.
-std::uint32_t datagrams_in(std::size_t buffer, std::size_t payload) {
-    return static_cast<std::uint32_t>(buffer / 4 * 3 / Socket::bytes_charged(payload));
-}
-
 void* writable(const void* bytes) {
     return const_cast<void*>(bytes);  // the system's structures serve both directions
 }
@@ -224,11 +207,9 @@ void* writable(const void* bytes) {
 }  // namespace
 
 Socket::Socket(const SocketSettings& settings)
-    : payload_limit_(settings.payload_limit),
-      buffer_asked_(settings.receive_buffer_bytes),
+    : buffer_asked_(settings.receive_buffer_bytes),
       socket_(make_socket(settings)),
       buffer_granted_(granted_buffer(socket_.get())),
-      datagrams_held_(datagrams_in(buffer_granted_, payload_limit_)),
       gso_(settings.gso) {
     const Endpoints& endpoints = settings.endpoints;
     for (const Address& node : endpoints.nodes) nodes_.push_back(to_socket_address(node));
@@ -309,7 +290,7 @@ bool Socket::note_not_sent(std::size_t datagrams) noexcept {
 }
 
 void Socket::queue(std::span<const std::byte> datagram) noexcept {
-    out_parts_[queued_] = {writable(datagram.data()), std::min(datagram.size(), payload_limit_)};
+    out_parts_[queued_] = {writable(datagram.data()), std::min(datagram.size(), kMostPayload)};
     if (++queued_ == kMostInBatch) flush();
 }
 
@@ -449,7 +430,7 @@ void Socket::cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept {
         const std::size_t length = i < kMostInGsoBatch ? length_of_first(bytes) : bytes.size();
         received_.push_back(bytes.first(length));
         if (asks_for_senders_) from_.push_back(ntohl(from.sin_addr.s_addr));
-        if (length > payload_limit_) ++counters_.oversized;
+        if (length > kMostPayload) ++counters_.oversized;
         bytes = bytes.subspan(length);
         if (bytes.empty()) return;
     }
@@ -472,10 +453,6 @@ bool Socket::wait(Deadline deadline) const noexcept {
 
 // ---- What the host makes of it
 
-std::size_t Socket::bytes_charged(std::size_t payload) noexcept {
-    return kDescriptorBytes + std::max(kPageBytes, std::bit_ceil(payload + kBesideBytes));
-}
-
 std::uint64_t Socket::overflowed() const noexcept {
     std::array<std::uint32_t, SK_MEMINFO_VARS> facts{};
     socklen_t size = sizeof facts;
@@ -484,12 +461,12 @@ std::uint64_t Socket::overflowed() const noexcept {
 }
 
 std::string Socket::buffer_advice() const {
-    if (buffer_granted_ >= 2 * buffer_asked_ || datagrams_held_ >= kEnoughDatagrams) return "";
+    if (buffer_granted_ >= 2 * buffer_asked_ || datagrams_held() >= kEnoughDatagrams) return "";
     return fmt::format(
         "the receive buffer holds {} datagrams of {} bytes instead of {}, so nodes send fewer at a "
         "time; allow more with `sysctl -w net.core.rmem_max={}`, for good in /etc/sysctl.d",
-        datagrams_held_, payload_limit_, datagrams_in(2 * buffer_asked_, payload_limit_),
-        buffer_asked_);
+        datagrams_held(), kDefaultPayload,
+        2 * buffer_asked_ / 4 * 3 / bytes_charged(kDefaultPayload), buffer_asked_);
 }
 
 }  // namespace rmem::udp

@@ -36,6 +36,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -51,16 +52,15 @@ namespace rmem::udp {
 inline constexpr unsigned kDefaultHops = 1;
 /// What is asked for. The host grants at most net.core.rmem_max, and doubles it.
 inline constexpr std::size_t kReceiveBufferBytes = std::size_t{8} << 20;
-/// A buffer that holds this number is not called small: of 1472 bytes they fill a gigabit's line
+/// A buffer that holds this number of 1472 bytes is not called small: they fill a gigabit's line
 /// for 12 ms, and a receiver may be away for that time.
 inline constexpr std::uint32_t kEnoughDatagrams = 1024;
 
 struct SocketSettings {
     Endpoints endpoints;
-    unsigned node = 0;                            ///< this node
-    unsigned nodes = 1;                           ///< of the ring
-    std::size_t payload_limit = kDefaultPayload;  ///< of a datagram, in bytes
-    unsigned hops = kDefaultHops;                 ///< routers that pass multicast on, plus one
+    unsigned node = 0;             ///< this node
+    unsigned nodes = 1;            ///< of the ring
+    unsigned hops = kDefaultHops;  ///< routers that pass multicast on, plus one
     std::size_t receive_buffer_bytes = kReceiveBufferBytes;
     bool gso = true;  ///< off: for tests that want the host to be one that knows none
 };
@@ -71,7 +71,7 @@ struct SocketCounters {
     std::uint64_t no_room = 0;  ///< not sent: the host's buffers were full
     std::uint64_t refused = 0;  ///< not sent: a firewall, no route, the interface down
     std::uint64_t received = 0;
-    std::uint64_t oversized = 0;       ///< of those received: longer than the limit
+    std::uint64_t oversized = 0;       ///< of those received: longer than kMostPayload
     std::uint64_t receive_errors = 0;  ///< calls that failed
     int last_error = 0;                ///< errno of the last that was refused or failed
 };
@@ -86,7 +86,7 @@ public:
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
 
-    // ---- Sending. Datagrams have at most the payload limit. What is queued leaves before what is
+    // ---- Sending. Datagrams have at most kMostPayload bytes. What is queued leaves before what is
     // sent.
     /// To all other nodes, now. False if it was not sent to each.
     bool send(std::span<const std::byte> datagram) noexcept;
@@ -102,7 +102,7 @@ public:
     // ---- Receiving
     using Datagrams = std::span<const std::span<std::byte>>;
     /// Some of those that are here, in the order in which they came; none: nothing is here. What is
-    /// no datagram can be longer than the payload limit. They are the caller's until the next call.
+    /// no datagram can be longer than kMostPayload. They are the caller's until the next call.
     Datagrams receive() noexcept;
     /// Waits until something can be received; false if the deadline comes first, or a signal. The
     /// host may wake a thread later than asked by its timer slack, usually 50 us.
@@ -125,17 +125,20 @@ public:
     const SocketCounters& counters() const noexcept { return counters_; }
     /// Datagrams that the host threw away because the receive buffer was full. Asks the host.
     std::uint64_t overflowed() const noexcept;
-    /// Number of datagrams of any size up to the limit that fit the receive buffer, whatever the
-    /// network card.
-    std::uint32_t datagrams_held() const noexcept { return datagrams_held_; }
+    /// Bytes of datagrams that fit the receive buffer, by bytes_charged(), whatever the network
+    /// card. A quarter of the buffer may be charged for what has been read already: the kernel
+    /// gives it back in such pieces.
+    std::uint32_t bytes_held() const noexcept {
+        return static_cast<std::uint32_t>(
+            std::min<std::size_t>(buffer_granted_ / 4 * 3, UINT32_MAX));
+    }
+    /// The same as a number of datagrams.
+    std::uint32_t datagrams_held(std::size_t payload = kDefaultPayload) const noexcept {
+        return static_cast<std::uint32_t>(bytes_held() / bytes_charged(payload));
+    }
     /// What to do about a small receive buffer; empty: it is large enough, or as large as was asked
     /// for.
     std::string buffer_advice() const;
-
-    /// What the host takes of a receive buffer for a datagram: its descriptor, and the memory that
-    /// the card or the loop-back interface puts it in, which is at least a page with some cards,
-    /// and a power of two.
-    static std::size_t bytes_charged(std::size_t payload) noexcept;
 
 private:
     bool send_one(const sockaddr_in& to, std::span<const std::byte> datagram) noexcept;
@@ -153,11 +156,9 @@ private:
     void note_receive_error() noexcept;
     void prepare_batches();
 
-    std::size_t payload_limit_;
     std::size_t buffer_asked_;
     Descriptor socket_;
     std::size_t buffer_granted_ = 0;
-    std::uint32_t datagrams_held_ = 0;
     std::vector<sockaddr_in> nodes_;   ///< fan-out: of each node; else empty
     std::vector<sockaddr_in> others_;  ///< where a datagram to all is sent
     SocketCounters counters_;

@@ -359,7 +359,10 @@ TEST_F(NetworkDoctor, finds_what_is_wrong_with_another_host) {
     const auto no_route = apart(up, "RMEM_INSECURE=1");
     EXPECT_EQ(in_report(no_route, "route")["verdict"], "fail");
 
-    const auto small = apart(up + " && ip link set v0 mtu 1400", by_name);
+    const std::string mtu_1400 = up + " && ip link set v0 mtu 1400";
+    EXPECT_THAT(in_report(apart(mtu_1400, by_name), "mtu")["found"].get<std::string>(),
+                HasSubstr("datagrams are of 1372"));
+    const auto small = apart(mtu_1400, by_name + " RMEM_PAYLOAD=1472");
     EXPECT_THAT(in_report(small, "mtu")["advice"].get<std::string>(),
                 HasSubstr("RMEM_PAYLOAD=1372"));
 

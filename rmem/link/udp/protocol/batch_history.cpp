@@ -5,45 +5,51 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 namespace rmem::udp {
 
-namespace {
-
-constexpr std::size_t kShortBytes = 64;    // a word or two, or a message as short
-constexpr std::size_t kMiddleBytes = 256;  // most messages that are no blocks
-
-}  // namespace
-
-BatchHistory::BatchHistory(std::uint32_t places, std::size_t most_bytes)
-    : entries_(std::bit_ceil(std::max(places, 1U))), most_bytes_(most_bytes) {
-    const std::array<std::size_t, 3> rooms{kShortBytes, kMiddleBytes, most_bytes};
-    // Not made zero: a page that no batch was put in is never touched.
-    for (std::size_t i = 0; i < rooms.size(); ++i) {
-        tables_[i] = {rooms[i],
-                      std::make_unique_for_overwrite<std::byte[]>(entries_.size() * rooms[i])};
-    }
+BatchHistory::BatchHistory(std::uint32_t places, std::size_t most_bytes, std::size_t kept_bytes)
+    : places_(std::bit_ceil(std::max(places, 1U))),
+      most_bytes_(most_bytes),
+      room_(kept_bytes + 2 * most_bytes),  // one that is put, and one that did not fit the end
+      // calloc, because it touches no page that is zeros
+      entries_(static_cast<Entry*>(std::calloc(places_, sizeof(Entry)))),
+      short_(std::make_unique_for_overwrite<std::byte[]>(places_ * kShortBytes)),
+      middle_(std::make_unique_for_overwrite<std::byte[]>(places_ * kMiddleBytes)),
+      ring_(std::make_unique_for_overwrite<std::byte[]>(room_)) {
+    if (!entries_) throw std::bad_alloc();
 }
 
-std::byte* BatchHistory::room_for(std::size_t place, std::size_t bytes) const noexcept {
-    const Table* table = tables_.data();
-    while (bytes > table->room && table != &tables_.back()) ++table;
-    return table->bytes.get() + place * table->room;
+std::byte* BatchHistory::bytes_of(const Entry& entry) const noexcept {
+    const auto place = static_cast<std::size_t>(&entry - entries_.get());
+    if (entry.bytes <= kShortBytes) return short_.get() + place * kShortBytes;
+    if (entry.bytes <= kMiddleBytes) return middle_.get() + place * kMiddleBytes;
+    return ring_.get() + entry.begin % room_;
+}
+
+/// What does not fit before the ring's end begins at its start.
+std::uint64_t BatchHistory::begin_in_ring(std::size_t bytes) noexcept {
+    const std::size_t left = room_ - end_ % room_;
+    const std::uint64_t begin = bytes <= left ? end_ : end_ + left;
+    end_ = begin + bytes;
+    return begin;
 }
 
 bool BatchHistory::put(std::uint64_t sequence, std::span<const std::byte> body) noexcept {
     RMEM_CHECK_IF(false, sequence != 0);
     if (body.size() > most_bytes_) return false;
-    const std::size_t place = place_of(sequence);
-    entries_[place] = {sequence, body.size()};
-    std::copy(body.begin(), body.end(), room_for(place, body.size()));
+    Entry& its = entries_[place_of(sequence)];
+    its = {sequence, 0, body.size()};
+    if (body.size() > kMiddleBytes) its.begin = begin_in_ring(body.size());
+    std::copy(body.begin(), body.end(), bytes_of(its));
     return true;
 }
 
 std::span<const std::byte> BatchHistory::find(std::uint64_t sequence) const noexcept {
     if (!contains(sequence)) return {};
-    const std::size_t bytes = entry(sequence).bytes;
-    return {room_for(place_of(sequence), bytes), bytes};
+    const Entry& its = entry(sequence);
+    return {bytes_of(its), its.bytes};
 }
 
 }  // namespace rmem::udp

@@ -21,7 +21,6 @@ Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdg
     : config_(config),
       authenticator_(authenticator),
       edge_(edge),
-      outgoing_(config.exchange.payload),
       others_(config.exchange.nodes),
       random_state_(config.seed),
       first_ns_(now),
@@ -295,13 +294,13 @@ unsigned Core::supporters_of(unsigned node, const NodeSet& view) const noexcept 
 
 /// What the smallest socket holds is shared by all who may send to it at once.
 void Core::update_window() noexcept {
-    std::uint32_t least = config_.socket_room;
+    std::size_t least = config_.socket_room;
     view_.for_each([&](unsigned node) {
-        const std::uint32_t room = others_[node].socket_room;
+        const std::size_t room = others_[node].socket_room;
         if (node != me() && room != 0) least = std::min(least, room);
     });
     const unsigned senders = std::max(view_.size(), 2U) - 1;
-    exchange_->set_window(std::max(least / senders, 4U));
+    exchange_->set_window(least / senders);
 }
 
 // ---- What comes
@@ -448,7 +447,7 @@ void Core::send_status(Status::State state, std::int64_t now) {
     if (is_member_) status_interval_ns_ = std::min(2 * status_interval_ns_, heartbeat_ns());
     Status status;
     status.ring_incarnation = ring_incarnation_;
-    status.socket_room = config_.socket_room;
+    status.socket_room = static_cast<std::uint32_t>(config_.socket_room);
     status.state = state;
     status.view = view_;
     DatagramWriter& writer = exchange_->begin_other(now);

@@ -58,7 +58,8 @@ inline constexpr unsigned kStatusesAnAbout = 20;  ///< one of this number says w
 struct CoreConfig {
     ExchangeConfig exchange;
     std::int64_t dead_ns = kDeadNs;
-    std::uint32_t socket_room = 256;  ///< datagrams that the own socket holds
+    /// Bytes that the own socket holds, by bytes_charged().
+    std::size_t socket_room = 256 * bytes_charged(kDefaultPayload);
     /// From a true source of random numbers: cookies, nonces and later incarnations' salts.
     std::uint64_t seed = 1;
     std::string about;  ///< the ring's name and settings, for people

@@ -21,7 +21,8 @@ bool Core::admit(unsigned node, std::uint64_t incarnation, std::int64_t now) {
         fresh.heard_joining_ns = other.heard_joining_ns;
         other = fresh;
     }
-    if (!exchange_->out().receivers().contains(node)) other.admitted_from = exchange_->admit(node);
+    if (!exchange_->out().receivers().contains(node))
+        other.admitted_from = exchange_->admit(node, now);
     return true;
 }
 

@@ -54,7 +54,7 @@ void DatagramWriter::begin(const Header& header) noexcept {
     store(data_, kMagic);
     store(data_ + kVersionAt, kVersion);
     header.write(data_);
-    store(data_ + kLengthAt, std::uint32_t{0});
+    store(data_ + kLengthAt, std::uint16_t{0});
     used_ = kHeaderBytes;
     last_ = 0;
 }

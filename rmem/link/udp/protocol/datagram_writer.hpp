@@ -43,6 +43,8 @@ public:
 
     /// The buffer of the next datagrams, as large as the first one.
     void use(std::span<std::byte> buffer) noexcept { data_ = buffer.data(); }
+    /// Of the datagrams that are begun from now on; at most the constructor's.
+    void set_limit(std::size_t limit) noexcept { end_ = limit - kTagBytes; }
     std::span<std::byte> buffer() const noexcept { return {data_, end_ + kTagBytes}; }
     /// Starts it again.
     void begin(const Header& header) noexcept;

@@ -11,6 +11,10 @@ namespace rmem::udp {
 
 namespace {
 
+/// Of the longest datagrams the window has at least as many: what is begun, what comes, and what is
+/// under way meanwhile.
+constexpr std::size_t kLeastWindow = 8;
+
 constexpr std::size_t kMostPostWords = 1 + kMaxPostBytes / kWordBytes;
 static_assert(kMostPostWords <= most_batch_words(kLeastPayload));
 
@@ -42,8 +46,9 @@ Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authentica
       greeter_(config.nodes, config.first_incarnation, config.seed),
       namesakes_(config.nodes, config.first_incarnation, ~config.seed),
       out_(config.most_batches, config.payload, config.first_sequence),
-      batch_(outgoing.lend(), config.payload),
-      other_(outgoing.lend(), config.payload) {}
+      payload_(config.payload),
+      batch_(outgoing.lend(), kMostPayload),
+      other_(outgoing.lend(), kMostPayload) {}
 
 Exchange::~Exchange() {
     outgoing_.give_back(batch_.buffer());
@@ -52,15 +57,39 @@ Exchange::~Exchange() {
 
 // ---- Members
 
+std::uint64_t Exchange::admit(unsigned node, std::int64_t now) {
+    if (composing_ && peers_[node].payload < payload_) send_batch(Length::as_needed, now);
+    const std::uint64_t first = out_.admit(node);
+    find_payload();
+    return first;
+}
+
+void Exchange::set_window(std::size_t charged) noexcept {
+    out_.set_window(std::max(charged, kLeastWindow * bytes_charged(kLeastPayload)));
+    find_payload();
+}
+
+/// What reaches all receivers, and of which the window has some.
+void Exchange::find_payload() noexcept {
+    std::size_t most = config_.payload;
+    out_.receivers().for_each(
+        [&](unsigned node) { most = std::min<std::size_t>(most, peers_[node].payload); });
+    while (kLeastWindow * bytes_charged(most) > out_.window() && most > kLeastPayload) {
+        most = std::max(most / 2 / kWordBytes * kWordBytes, kLeastPayload);
+    }
+    payload_ = most;
+}
+
 void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first,
                      std::int64_t now) {
     Peer& peer = peers_[node];
     close(peer.ended, now);
     if (peer.ended.incarnation == incarnation) peer.ended = Ended();  // it was not over
     peer.incarnation = incarnation;
-    peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
+    peer.in = std::make_unique<InStream>(first, config_.most_batches, kMostPayload);
     peer.is_deferred = false;
     peer.acked = first - 1;
+    peer.open_bytes = peer.open_charged = 0;
     peer.heard_ns = now;
     peer.round_trip = RoundTrip();
     peer.echo_next_ns = now;
@@ -86,6 +115,7 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
         other.ended.others_have[node] = Ended::kUnsaid;
     }
     out_.drop(node);
+    find_payload();
     acks_due_.erase(node);
     if (acks_due_.empty()) ack_due_ns_ = kNever;
     differs_from_.erase(node);
@@ -165,6 +195,7 @@ Header Exchange::header(std::int64_t now) {
     header.number = number_;
     header.sent_ns = now;
     header.newest = static_cast<std::uint32_t>(out_.newest());
+    header.payload = static_cast<std::uint16_t>(config_.payload);
     return header;
 }
 
@@ -184,14 +215,14 @@ void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length,
 }
 
 bool Exchange::has_room(std::size_t words, unsigned spare) const noexcept {
-    const std::size_t full = most_batch_words(config_.payload);
+    const std::size_t full = most_batch_words(payload_);
     const std::size_t begun = composing_ ? 1 : 0;
     const std::size_t fits = composing_ ? batch_.record_room() : 0;
     const std::size_t left = words - std::min(words, fits);
     const std::size_t more = left <= full ? (left != 0 ? 1 : 0) : (left + full - 1) / full;
     // One place stays free: a node that gives this one up must still find the oldest batch with
     // others when the next one comes.
-    return out_.has_room(static_cast<std::uint32_t>(begun + more + spare + 1));
+    return out_.has_room(static_cast<std::uint32_t>(begun + more + spare + 1), payload_);
 }
 
 void Exchange::write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
@@ -216,6 +247,7 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
 }
 
 void Exchange::compose(std::int64_t first_store_ns, std::int64_t now) {
+    batch_.set_limit(payload_);
     batch_.begin(header(now));
     composing_ = batch_.begin_batch(out_.next_sequence(), first_store_ns);
     open_since_ns_ = first_store_ns;
@@ -251,7 +283,7 @@ void Exchange::send_batch(Length length, std::int64_t now) {
 void Exchange::retransmit_batch(std::uint64_t sequence, std::uint8_t flags, std::int64_t now) {
     const auto body = out_.body(sequence);
     if (body.empty()) return;
-    other_.begin(header(now));
+    begin_other(now, body.size() + kSectionHeadBytes);
     other_.add_batch(body, flags);
     send(other_, now);
 }
@@ -263,7 +295,9 @@ void Exchange::send_retransmissions(std::int64_t now) {
     }
 }
 
-DatagramWriter& Exchange::begin_other(std::int64_t now) {
+DatagramWriter& Exchange::begin_other(std::int64_t now, std::size_t bytes) {
+    // What was composed when datagrams were longer reaches those for whom it was.
+    other_.set_limit(std::max(payload_, bytes + kEnvelopeBytes));
     other_.begin(header(now));
     return other_;
 }
@@ -277,8 +311,9 @@ void Exchange::send_other(std::int64_t now) {
 void Exchange::owe_ack(Peer& peer, bool at_once, std::int64_t now) {
     const auto node = static_cast<unsigned>(&peer - peers_.data());
     acks_due_.insert(node);
-    const std::uint64_t open = published(node) - peer.acked;
-    const bool is_much = open >= out_.window() / kAcksAWindow;
+    const bool is_much = published(node) - peer.acked >= config_.most_batches / kAcksAWindow ||
+                         peer.open_bytes >= kMostWindowBytes / kAcksAWindow ||
+                         peer.open_charged >= out_.window() / kAcksAWindow;
     ack_due_ns_ = std::min(ack_due_ns_, at_once || is_much ? now : now + kAckNs);
 }
 
@@ -291,6 +326,7 @@ void Exchange::add_acks(DatagramWriter& writer) {
                       static_cast<std::uint32_t>(up_to)};
         if (writer.add_ack(ack)) {
             peer.acked = up_to;
+            peer.open_bytes = peer.open_charged = 0;
         } else {
             left.insert(node);
         }
@@ -313,7 +349,7 @@ void Exchange::add_echo(DatagramWriter& writer, std::int64_t now) {
 
 void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     Datagram datagram;
-    Refusal refusal = read_datagram(bytes, config_.ring, config_.payload, datagram);
+    Refusal refusal = read_datagram(bytes, config_.ring, kMostPayload, datagram);
     const Header& header = datagram.header();
     if (refusal == Refusal::none && header.origin >= config_.nodes) refusal = Refusal::node;
     if (refusal != Refusal::none) return note_refusal(refusal, bytes);
@@ -330,6 +366,7 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
         if (!meet(header, sections, fresh ? *fresh : *peer.key, now)) return;
     }
     ++counters_.datagrams_taken;
+    peer.payload = std::clamp<std::size_t>(header.payload, kLeastPayload, kMostPayload);
     if (peer.in && peer.incarnation == header.incarnation) {
         peer.heard_ns = now;
         peer.heard_sent_ns = header.sent_ns;
@@ -397,6 +434,8 @@ void Exchange::apply_in_order(unsigned origin, InStream& stream, std::int64_t no
         const Batch batch(*body);
         RMEM_CHECK_IF(false, batch.sequence() == stream.applied());
         ++counters_.batches_applied;
+        peers_[origin].open_bytes += body->size();
+        peers_[origin].open_charged += bytes_charged(body->size() + kEnvelopeBytes);
         edge_.apply(origin, batch, now);
     }
 }
@@ -462,7 +501,7 @@ void Exchange::forward(unsigned node, const Nak& nak, std::int64_t now) {
         const auto body = stream->body(first + n);
         if (body.empty() || first + n > stream->applied()) continue;
         ++counters_.forwarded;
-        other_.begin(header(now));
+        begin_other(now, kSectionHeadBytes + ForwardedBatch::kHeadBytes + body.size());
         other_.add_forwarded({origin, incarnation}, body);
         send(other_, now);
     }
@@ -483,7 +522,7 @@ void Exchange::take_echoes(const Header& header, const Section& section, std::in
 void Exchange::send_naks(unsigned node, InStream& stream, std::uint64_t incarnation,
                          std::uint8_t flags, std::int64_t now) {
     if (now < stream.nak_due_ns()) return;
-    other_.begin(header(now));
+    begin_other(now);
     const NodeIncarnation origin =
         NodeIncarnation::of(static_cast<std::uint16_t>(node), incarnation);
     stream.send_naks(now, [&](std::uint64_t first, std::uint64_t count) {
@@ -533,7 +572,7 @@ void Exchange::on_tick(std::int64_t now) {
     send_retransmissions(now);
     if (now >= ack_due_ns_ && !acks_due_.empty()) {
         ++counters_.acks_alone;
-        other_.begin(header(now));
+        begin_other(now);
         send(other_, now);
     }
 }

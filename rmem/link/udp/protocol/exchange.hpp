@@ -62,13 +62,13 @@ inline constexpr std::int64_t kNamesakeNs = 150'000'000;
 struct ExchangeConfig {
     std::uint16_t node = 0;
     unsigned nodes = 1;
-    std::uint64_t ring = 0;               ///< hash of name, configuration and payload limit
+    std::uint64_t ring = 0;               ///< hash of name and configuration
     std::uint64_t incarnation = 1;        ///< its number
     std::uint64_t first_incarnation = 1;  ///< of this process: its incarnation
     std::uint64_t salt = 0;               ///< random, of this incarnation
     std::uint64_t seed = 1;               ///< random, of this incarnation
     std::uint64_t bank_bytes = 0;
-    std::size_t payload = kDefaultPayload;
+    std::size_t payload = kDefaultPayload;     ///< of the longest datagram that reaches this node
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
     /// Of each incarnation's stream, the same at all nodes: tests begin where the 32 bits that
     /// datagrams carry wrap.
@@ -163,8 +163,9 @@ public:
     void doubt_silent_since(std::int64_t then);
 
     // ---- Members
-    /// From the next own batch on the node is a receiver; returns that batch's sequence.
-    [[nodiscard]] std::uint64_t admit(unsigned node) { return out_.admit(node); }
+    /// From the next own batch on the node is a receiver; returns that batch's sequence. What is
+    /// longer than it can take leaves before.
+    [[nodiscard]] std::uint64_t admit(unsigned node, std::int64_t now);
     /// This incarnation's stream is taken from that sequence on. A former incarnation of the node
     /// ends.
     void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
@@ -203,8 +204,12 @@ public:
         return peers_[node].ended.incarnation == incarnation && peers_[node].ended.has_begun();
     }
 
-    /// Batches under way at most, if that is less than the largest window.
-    void set_window(std::uint32_t batches) noexcept { out_.set_window(batches); }
+    /// What receivers' hosts have for own batches under way, in bytes as charged.
+    void set_window(std::size_t charged) noexcept;
+    /// Of the longest datagram that is sent now.
+    std::size_t payload() const noexcept { return payload_; }
+    /// Batches of that length under way at most.
+    std::uint32_t window() const noexcept { return out_.window(payload_); }
 
     // ---- Own writes
     /// Whether `words` words, in one write, would not go beyond the window.
@@ -236,8 +241,8 @@ public:
 
     // ---- Sending what is not the exchange's
     /// A datagram of others' sections: begun, filled by the caller, and sent with acks in what is
-    /// left.
-    DatagramWriter& begin_other(std::int64_t now);
+    /// left. `bytes`: of sections that fit it, whatever the length of datagrams is now.
+    DatagramWriter& begin_other(std::int64_t now, std::size_t bytes = 0);
     DatagramWriter& other() noexcept { return other_; }
     void send_other(std::int64_t now);
 
@@ -288,8 +293,10 @@ private:
         RoundTrip round_trip;
         std::unique_ptr<InStream> in;  ///< null: no member
         bool is_deferred = false;
-        std::uint64_t acked = 0;  ///< what it was told that we have
-        Ended ended;              ///< its former incarnation
+        std::uint64_t acked = 0;                       ///< what it was told that we have
+        std::size_t open_bytes = 0, open_charged = 0;  ///< of batches applied since
+        std::size_t payload = kDefaultPayload;         ///< of the longest datagram that reaches it
+        Ended ended;                                   ///< its former incarnation
         std::int64_t heard_ns = 0;
         std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
         std::int64_t echo_next_ns = 0;
@@ -298,6 +305,7 @@ private:
     };
 
     Header header(std::int64_t now);
+    void find_payload() noexcept;
     enum class Length : bool { as_needed, full };
     void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed,
               OutgoingDatagram::To to = OutgoingDatagram::To::all_nodes);
@@ -351,6 +359,7 @@ private:
     std::vector<Peer> peers_;
     Greeter greeter_, namesakes_;
     OutStream out_;
+    std::size_t payload_;  ///< of the longest datagram that is sent now
 
     DatagramWriter batch_, other_;    ///< under composition: the next batch; anything else
     std::int64_t open_since_ns_ = 0;  ///< while composing

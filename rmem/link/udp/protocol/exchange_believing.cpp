@@ -188,7 +188,7 @@ void Exchange::meet_namesake(const Datagram& datagram, std::int64_t now) {
 }
 
 void Exchange::send_to_namesakes(std::uint16_t flags, std::int64_t now) {
-    other_.begin(header(now));
+    begin_other(now);
     namesakes_.add_to(
         other_, flags, [](unsigned) { return 0; }, now);
     if (other_.is_empty()) return;

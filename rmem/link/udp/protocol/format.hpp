@@ -14,6 +14,8 @@
 #include "rmem/base/node_set.hpp"
 #include "rmem/config.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,18 +24,32 @@ namespace rmem::udp {
 // ---- Limits
 
 inline constexpr std::uint32_t kMagic = 0x55454d52;  ///< "RMEU"
-inline constexpr std::uint8_t kVersion = 3;
+inline constexpr std::uint8_t kVersion = 4;
 inline constexpr std::size_t kHeaderBytes = 56;
 inline constexpr std::size_t kTagBytes = 16;  ///< of either kind of tag
 inline constexpr std::size_t kEnvelopeBytes = kHeaderBytes + kTagBytes;
 inline constexpr std::size_t kSectionHeadBytes = 4;
 
-/// The payload limit is a ring's: all its nodes have the same, since they pass on each other's
-/// batches.
+/// Bytes of a datagram. Each node says up to which size datagrams reach it, and nobody sends longer
+/// ones than all that are to take them.
 inline constexpr std::size_t kDefaultPayload =
-    1472;                                           ///< Ethernet's 1500 less IPv4 (20) and UDP (8)
-inline constexpr std::size_t kMostPayload = 8972;   ///< of a jumbo frame of 9000
+    1472;  ///< Ethernet's 1500 less IPv4 (20) and UDP (8)
+/// Two of the longest fit a GSO batch: while one is taken the other is filled.
+inline constexpr std::size_t kMostPayload = 32'752;
 inline constexpr std::size_t kLeastPayload = 1232;  ///< IPv6's least MTU of 1280 less 40 and 8
+
+/// Bytes that a host takes of a receive buffer for a datagram at most: its descriptor, and the
+/// memory that the card or the loop-back interface puts it in, which is at least a page with some
+/// cards, a power of two up to four pages, and whole pages beyond.
+constexpr std::size_t bytes_charged(std::size_t payload) noexcept {
+    // What the host's kernel keeps beside a datagram's bytes (x86-64).
+    constexpr std::size_t kDescriptor = 256;
+    constexpr std::size_t kBeside = 384;  // in the same piece of memory: headers, list of parts
+    constexpr std::size_t kPage = 4096;
+    const std::size_t bytes = payload + kBeside;
+    if (bytes > 4 * kPage) return kDescriptor + (bytes + kPage - 1) / kPage * kPage;
+    return kDescriptor + std::max(kPage, std::bit_ceil(bytes));
+}
 
 /// In front of a batch's records at most: forwarded, it needs more than as its writer sent it.
 inline constexpr std::size_t kMostBatchHeadBytes = 28;
@@ -46,6 +62,10 @@ inline constexpr std::uint64_t kPlaceIndices = std::uint64_t{1} << kPlaceIndexBi
 
 enum class TagKind : std::uint8_t { none, aes_256_gcm, chacha20_poly1305, kCount };
 
+inline constexpr std::size_t kVersionAt = 4;   ///< in the header, behind the magic
+inline constexpr std::size_t kLengthAt = 52;   ///< bytes of the sections
+inline constexpr std::size_t kPayloadAt = 54;  ///< Header::payload
+
 struct Header {
     TagKind tag_kind = TagKind::none;
     std::uint16_t origin = 0;
@@ -55,14 +75,20 @@ struct Header {
     std::uint64_t number = 0;       ///< of this datagram in that incarnation
     std::int64_t sent_ns = 0;       ///< origin's clock
     std::uint32_t newest = 0;       ///< low bits of the sequence of its newest batch; 0: none yet
+    std::uint16_t payload = kDefaultPayload;  ///< the longest datagram that reaches it
 
     /// All but the magic, the version and the sections' length, which are the reader's and
     /// writer's.
     static Header read(const std::byte* from) noexcept {
-        return {static_cast<TagKind>(from[5]),  load<std::uint16_t>(from + 6),
-                load<std::uint64_t>(from + 8),  load<std::uint64_t>(from + 16),
-                load<std::uint64_t>(from + 24), load<std::uint64_t>(from + 32),
-                load_time(from + 40),           load<std::uint32_t>(from + 48)};
+        return {static_cast<TagKind>(from[5]),
+                load<std::uint16_t>(from + 6),
+                load<std::uint64_t>(from + 8),
+                load<std::uint64_t>(from + 16),
+                load<std::uint64_t>(from + 24),
+                load<std::uint64_t>(from + 32),
+                load_time(from + 40),
+                load<std::uint32_t>(from + 48),
+                load<std::uint16_t>(from + kPayloadAt)};
     }
     void write(std::byte* to) const noexcept {
         to[5] = static_cast<std::byte>(tag_kind);
@@ -70,6 +96,7 @@ struct Header {
         store(to + 8, ring);
         store(to + 16, incarnation);
         store(to + 24, salt);
+        store(to + kPayloadAt, payload);
         restamp(to, number, sent_ns, newest);
     }
     /// Of one that was written: what is known when it leaves.
@@ -80,9 +107,6 @@ struct Header {
         store(to + 48, newest);
     }
 };
-
-inline constexpr std::size_t kVersionAt = 4;  ///< in the header, behind the magic
-inline constexpr std::size_t kLengthAt = 52;  ///< bytes of the sections, then two zero bytes
 
 /// Which node, and a check which incarnation of it is meant: the low bits of its number. An
 /// acknowledgement that was on its way while a node was restarted must not count for the new
@@ -222,7 +246,7 @@ struct Status {
     enum class State : std::uint16_t { joining = 1, member = 2, leaving = 3, returned = 4 };
 
     std::uint64_t ring_incarnation = 0;  ///< 0: in none yet
-    std::uint32_t socket_room = 0;       ///< datagrams that its socket holds
+    std::uint32_t socket_room = 0;       ///< bytes that its socket holds, by bytes_charged()
     State state = State::joining;        ///< another value says nothing
     std::uint16_t ranks = 0;             ///< programs attached to the node
     NodeSet view;                        ///< the members, as it sees them

@@ -2,12 +2,13 @@
 #include "rmem/link/udp/protocol/in_stream.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/link/udp/protocol/out_stream.hpp"
 
 namespace rmem::udp {
 
 /// Twice the window: what waits for its turn, and behind it what was applied last.
 InStream::InStream(std::uint64_t first, std::uint32_t most_batches, std::size_t most_bytes)
-    : history_(2 * most_batches, most_bytes),
+    : history_(2 * most_batches, most_bytes, 2 * kMostWindowBytes),
       first_(first),
       next_(first),
       newest_(first - 1),

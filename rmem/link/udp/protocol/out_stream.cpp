@@ -8,11 +8,10 @@
 namespace rmem::udp {
 
 OutStream::OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::uint64_t first)
-    : history_(most_batches, most_bytes),
+    : history_(most_batches, most_bytes, kMostWindowBytes),
       again_(history_.places()),
       newest_(first - 1),
-      least_(first - 1),
-      window_(history_.places()) {}
+      least_(first - 1) {}
 
 // ---- Receivers
 
@@ -28,8 +27,12 @@ bool OutStream::drop(unsigned node) noexcept {
     return update_least();
 }
 
-void OutStream::set_window(std::uint32_t batches) noexcept {
-    window_ = std::clamp(batches, 1U, history_.places());
+/// The batch is under way, or no more.
+void OutStream::count(std::uint64_t sequence, bool is_added) noexcept {
+    const std::size_t bytes = history_.bytes(sequence);
+    const std::size_t charged = bytes_charged(bytes + kEnvelopeBytes);
+    bytes_ = is_added ? bytes_ + bytes : bytes_ - bytes;
+    charged_ = is_added ? charged_ + charged : charged_ - charged;
 }
 
 /// Looks for what all have by now.
@@ -38,7 +41,7 @@ bool OutStream::update_least() noexcept {
     receivers_.for_each([&](unsigned node) { least = std::min(least, acked_[node]); });
     RMEM_CHECK(least >= least_ && newest_ - least <= history_.places());
     const bool has_grown = least > least_;
-    least_ = least;
+    while (least_ != least) count(++least_, false);
     if (is_idle()) probe_due_ns_ = kNever;
     return has_grown;
 }
@@ -46,7 +49,7 @@ bool OutStream::update_least() noexcept {
 // ---- Sending
 
 void OutStream::add(std::span<const std::byte> body, std::int64_t now) noexcept {
-    RMEM_CHECK(has_room());
+    RMEM_CHECK(newest_ - least_ < history_.places());
     ++newest_;
     history_.put(newest_, body);
     again(newest_) = {};
@@ -54,6 +57,7 @@ void OutStream::add(std::span<const std::byte> body, std::int64_t now) noexcept 
         least_ = newest_;
         return;
     }
+    count(newest_, true);
     probes_ = 0;
     schedule_probe(now);
 }

@@ -5,7 +5,8 @@
 ///
 /// Terms
 ///   receiver   a node that takes the stream; it counts from a first sequence on
-///   window     how many batches may be under way to the slowest receiver
+///   window     how much may be under way to the slowest receiver: batches, their bytes, and what
+///              a receiver's host takes for them (bytes_charged)
 ///   probe      the newest batch once more, because nobody has said that it arrived: a node that
 ///              has it acknowledges at once, one that lacks something sends a NAK
 /// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default
@@ -17,6 +18,7 @@
 #include "rmem/base/node_set.hpp"
 #include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/batch_history.hpp"
+#include "rmem/link/udp/protocol/format.hpp"
 #include "rmem/link/udp/protocol/retransmit_times.hpp"
 
 #include <array>
@@ -26,6 +28,10 @@
 #include <vector>
 
 namespace rmem::udp {
+
+/// Of bodies under way at most: more does not make a stream faster, and leaves the processor's
+/// caches.
+inline constexpr std::size_t kMostWindowBytes = std::size_t{3} << 19;
 
 class RMEM_API OutStream {
 public:
@@ -39,13 +45,23 @@ public:
     /// What it lacks counts no more. True if that made room.
     bool drop(unsigned node) noexcept;
     const NodeSet& receivers() const noexcept { return receivers_; }
-    /// At least 1, at most what was given to the constructor. What is under way stays so.
-    void set_window(std::uint32_t batches) noexcept;
-    std::uint32_t window() const noexcept { return window_; }
+    /// What receivers' hosts have for batches under way, in bytes as charged. What is under way
+    /// stays so.
+    void set_window(std::size_t charged) noexcept { window_ = charged; }
+    std::size_t window() const noexcept { return window_; }
+    /// The same as a number of batches whose datagrams have `payload` bytes.
+    std::uint32_t window(std::size_t payload) const noexcept {
+        const std::size_t most =
+            std::min(window_ / bytes_charged(payload), kMostWindowBytes / payload);
+        return static_cast<std::uint32_t>(std::min<std::size_t>(most, history_.places()));
+    }
 
     // ---- Sending
-    bool has_room(std::uint32_t batches = 1) const noexcept {
-        return newest_ + batches <= least_ + window_;
+    /// For that many more, whose datagrams have up to `payload` bytes.
+    bool has_room(std::uint32_t batches, std::size_t payload) const noexcept {
+        return newest_ + batches <= least_ + history_.places() &&
+               bytes_ + batches * payload <= kMostWindowBytes &&
+               charged_ + batches * bytes_charged(payload) <= window_;
     }
     std::uint64_t next_sequence() const noexcept { return newest_ + 1; }
     std::uint64_t newest() const noexcept { return newest_; }
@@ -84,6 +100,7 @@ private:
     };
 
     bool update_least() noexcept;
+    void count(std::uint64_t sequence, bool is_added) noexcept;
     void schedule_probe(std::int64_t now) noexcept;
     Again& again(std::uint64_t sequence) noexcept { return again_[sequence & (again_.size() - 1)]; }
 
@@ -94,7 +111,8 @@ private:
     std::array<std::uint64_t, kMaxNodes> acked_{};
     std::uint64_t newest_;
     std::uint64_t least_;
-    std::uint32_t window_;
+    std::size_t bytes_ = 0, charged_ = 0;  ///< under way
+    std::size_t window_ = kMostWindowBytes;
     RetransmitTimes times_;
     unsigned probes_ = 0;  ///< without an answer
     std::int64_t probe_due_ns_ = kNever;

@@ -7,13 +7,13 @@ namespace rmem::udp {
 
 std::span<std::byte> Outgoing::lend() {
     if (spare_.empty()) {
-        buffers_.push_back(std::make_unique<std::byte[]>(payload_));
+        buffers_.push_back(std::make_unique_for_overwrite<std::byte[]>(kMostPayload));
         spare_.reserve(buffers_.size());
-        return {buffers_.back().get(), payload_};
+        return {buffers_.back().get(), kMostPayload};
     }
     std::byte* const buffer = spare_.back();
     spare_.pop_back();
-    return {buffer, payload_};
+    return {buffer, kMostPayload};
 }
 
 void Outgoing::give_back(std::span<std::byte> buffer) noexcept {

@@ -15,6 +15,7 @@
 /// counted, as with a host that has no room.
 
 #include "rmem/error.hpp"
+#include "rmem/link/udp/protocol/format.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -35,9 +36,6 @@ struct OutgoingDatagram {
 
 class RMEM_API Outgoing {
 public:
-    /// `payload`: bytes of a buffer.
-    explicit Outgoing(std::size_t payload) : payload_(payload) {}
-
     // ---- For a core, which fills them
     /// A writer's first buffer.
     [[nodiscard]] std::span<std::byte> lend();
@@ -47,8 +45,8 @@ public:
     [[nodiscard]] std::span<std::byte> take_over(std::span<std::byte> datagram,
                                                  OutgoingDatagram::To to) {
         if (next_ == end_ && !grow()) [[unlikely]]
-            return {datagram.data(), payload_};
-        const std::span empty(next_->bytes.data(), payload_);
+            return {datagram.data(), kMostPayload};
+        const std::span empty(next_->bytes.data(), kMostPayload);
         *next_++ = {datagram, to};
         return empty;
     }
@@ -71,7 +69,6 @@ public:
 private:
     bool grow();
 
-    const std::size_t payload_;
     std::vector<OutgoingDatagram> places_;
     OutgoingDatagram* next_ = nullptr;  ///< before it are the filled ones
     OutgoingDatagram* end_ = nullptr;   ///< of the places

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -93,6 +94,17 @@ TEST(Endpoints, the_loop_back_interface_has_a_name_and_an_address) {
         EXPECT_FALSE(endpoints.leave_host());
         EXPECT_EQ(endpoints.text(), "group 239.1.2.3:7400 on " + expected->name + " (127.0.0.1)");
     }
+}
+
+TEST(Endpoints, know_what_their_interface_carries_in_one_piece) {
+    const auto lo = loop_back();
+    if (!lo) GTEST_SKIP() << "the loop-back interface is down";
+    std::size_t mtu = 0;
+    std::ifstream("/sys/class/net/" + lo->name + "/mtu") >> mtu;
+    mtu = std::min<std::size_t>(mtu, 65'535);  // as an IPv4 packet
+    EXPECT_EQ(Endpoints::parse("239.1.2.3:7400", lo->name, 2).longest_datagram(), mtu - 28);
+    EXPECT_EQ(Endpoints::parse("127.0.0.1:7401,127.1.2.3:7401", "", 2).longest_datagram(),
+              mtu - 28);
 }
 
 TEST(Endpoints, an_interface_is_meant_by_its_name_its_address_or_its_network) {

@@ -251,7 +251,7 @@ TEST_F(EngineTest, the_engine_lets_the_datagrams_of_a_group_leave_together) {
     const std::vector<std::uint32_t> words(256);
     for (int round = 0; round < 10; ++round) {
         const std::uint64_t before = sent();
-        for (std::size_t bytes = 0; bytes < (kDatagrams - 1) * kDefaultPayload; bytes += 1024) {
+        for (std::size_t bytes = 0; bytes < (kDatagrams - 1) * kMostPayload; bytes += 1024) {
             LogRecord record;
             record.words = static_cast<std::uint32_t>(words.size());
             record.written_ns = now_ns();

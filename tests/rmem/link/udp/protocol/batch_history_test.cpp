@@ -26,7 +26,7 @@ void expect_body(const BatchHistory& history, std::uint64_t sequence, std::size_
 }
 
 TEST(BatchHistory, keeps_bodies_of_all_sizes_beside_each_other) {
-    BatchHistory history(2048, kMost);
+    BatchHistory history(2048, kMost, 2048 * kMost);
     for (std::size_t bytes = 0; bytes <= kMost; ++bytes) {
         ASSERT_TRUE(history.put(bytes + 1, body_of(bytes + 1, bytes)));
     }
@@ -39,13 +39,39 @@ TEST(BatchHistory, keeps_bodies_of_all_sizes_beside_each_other) {
 }
 
 TEST(BatchHistory, uses_a_place_again_for_a_body_of_another_size) {
-    BatchHistory history(8, 100);
+    BatchHistory history(8, 1000, 1000);
     std::uint64_t sequence = 1;
-    for (const std::size_t bytes : std::initializer_list<std::size_t>{10, 100, 64, 65, 0, 99}) {
+    for (const std::size_t bytes :
+         std::initializer_list<std::size_t>{10, 1000, 64, 65, 257, 0, 999}) {
         ASSERT_TRUE(history.put(sequence, body_of(sequence, bytes)));
         expect_body(history, sequence, bytes);
         EXPECT_FALSE(history.contains(sequence - 8));
         sequence += 8;
+    }
+}
+
+TEST(BatchHistory, keeps_as_many_bytes_of_long_bodies_as_it_says_and_forgets_older_ones) {
+    constexpr std::size_t kKept = 10'000;
+    BatchHistory history(1024, 1000, kKept);
+    std::vector<std::size_t> sizes;
+    std::uint64_t newest = 0;
+    for (unsigned round = 0; round < 500; ++round) {
+        sizes.push_back(257 + round * 97 % 744);
+        ++newest;
+        ASSERT_TRUE(history.put(newest, body_of(newest, sizes.back())));
+        std::size_t behind = 0;
+        for (std::uint64_t sequence = newest; sequence != 0; --sequence) {
+            const std::size_t bytes = sizes[sequence - 1];
+            if (behind + bytes <= kKept) {
+                ASSERT_TRUE(history.contains(sequence)) << sequence << " of " << newest;
+            }
+            if (history.contains(sequence)) expect_body(history, sequence, bytes);
+            behind += bytes;
+            if (behind > 2 * kKept) {
+                ASSERT_FALSE(history.contains(sequence));
+                ASSERT_TRUE(history.find(sequence).empty());
+            }
+        }
     }
 }
 
@@ -56,7 +82,7 @@ TEST(BatchHistory, touches_few_pages_for_short_bodies) {
         return usage.ru_minflt;
     };
     constexpr std::uint32_t kPlaces = 4096;
-    BatchHistory history(kPlaces, kMost);
+    BatchHistory history(kPlaces, kMost, kPlaces * kMost);
     const auto body = body_of(1, 60);
     const auto before = faults();
     for (std::uint64_t sequence = 1; sequence <= kPlaces; ++sequence) history.put(sequence, body);

@@ -21,8 +21,8 @@ using Bytes = std::vector<std::byte>;
 inline constexpr std::uint64_t kRing = 0x0123'4567'89ab'cdef;
 
 inline Header some_header() {
-    return {TagKind::chacha20_poly1305, 7, kRing, 1'900'000'000'000'000'123, 0xfeed, 42,
-            123'456'789'012'345,        99};
+    return {TagKind::chacha20_poly1305, 7,  kRing, 1'900'000'000'000'000'123, 0xfeed, 42,
+            123'456'789'012'345,        99, 9000};
 }
 
 /// For GoogleTest's messages.

@@ -28,6 +28,7 @@ TEST_F(UdpDatagramWriter, the_header_is_read_as_it_was_written) {
     EXPECT_EQ(read.number, sent.number);
     EXPECT_EQ(read.sent_ns, sent.sent_ns);
     EXPECT_EQ(read.newest, sent.newest);
+    EXPECT_EQ(read.payload, sent.payload);
     EXPECT_EQ(sections.begin(), sections.end());
 }
 
@@ -45,7 +46,7 @@ TEST_F(UdpDatagramWriter, its_bytes_are_where_the_design_says) {
     EXPECT_EQ(at(32), 42U);
     EXPECT_EQ(at(48), 99U);
     EXPECT_EQ(at(52), 4U + 16 + 8 + 4);
-    EXPECT_EQ(at(54) + at(55), 0U);
+    EXPECT_EQ(at(54) | at(55) << 8U, 9000U);
     EXPECT_EQ(at(56), 1U);
     EXPECT_EQ(at(58), 16U + 8 + 4);
     EXPECT_EQ(at(60), 0x88U);

@@ -72,22 +72,25 @@ public:
         std::vector<Place> places;  ///< of all that was applied
         unsigned others = 0;
         std::uint64_t not_published = 0;  ///< batches of each other node
-        Outgoing outgoing{kDefaultPayload};
+        Outgoing outgoing;
         Exchange exchange;
     };
 
     explicit Hosts(unsigned count, const Weather& w = {}, std::uint64_t seed = 1,
-                   std::uint32_t window = 64, bool with_key = true)
-        : weather(w), random(seed) {
+                   std::uint32_t window = 64, bool with_key = true,
+                   std::vector<std::size_t> payloads_of_each = {})
+        : weather(w), random(seed), payloads(std::move(payloads_of_each)) {
+        payloads.resize(count, kDefaultPayload);
         if (with_key) authenticator = Authenticator(key_of_bytes(7));
         for (unsigned n = 0; n < count; ++n) {
-            all.push_back(std::make_unique<Host>(*this, config_of(n, count, window)));
+            all.push_back(std::make_unique<Host>(*this, config_of(n, count, window, payloads[n])));
         }
         introduce();
         for (unsigned n = 0; n < count; ++n) {
             for (unsigned other = 0; other < count; ++other) {
                 if (other != n)
-                    all[n]->exchange.begin(other, 100 + other, all[other]->exchange.admit(n), now);
+                    all[n]->exchange.begin(other, 100 + other, all[other]->exchange.admit(n, now),
+                                           now);
             }
         }
     }
@@ -105,7 +108,8 @@ public:
         weather = weather_then;
     }
 
-    static ExchangeConfig config_of(unsigned node, unsigned count, std::uint32_t window) {
+    static ExchangeConfig config_of(unsigned node, unsigned count, std::uint32_t window,
+                                    std::size_t payload = kDefaultPayload) {
         ExchangeConfig config;
         config.node = static_cast<std::uint16_t>(node);
         config.nodes = count;
@@ -115,6 +119,7 @@ public:
         config.salt = 55 * node;
         config.bank_bytes = kBankWords * kWordBytes;
         config.most_batches = window;
+        config.payload = payload;
         return config;
     }
 
@@ -135,7 +140,7 @@ public:
         sent_.emplace_back(datagram.begin(), datagram.end());
         for (unsigned to = 0; to < all.size(); ++to) {
             if (to == from || random.below(100) < weather.lost_percent) continue;
-            if (is_cut(from, to)) continue;
+            if (is_cut(from, to) || datagram.size() > payloads[to]) continue;
             const unsigned copies = random.below(100) < weather.repeated_percent ? 2 : 1;
             for (unsigned i = 0; i < copies; ++i) {
                 std::vector<std::byte> bytes = sent_.back();
@@ -186,6 +191,7 @@ public:
     std::function<bool(unsigned, unsigned)> is_cut = [](unsigned, unsigned) { return false; };
     Weather weather;
     Random random;
+    std::vector<std::size_t> payloads;  ///< of the longest datagram that reaches each
     Authenticator authenticator;
     std::vector<Host*> speakers;  ///< all that speak
     std::vector<std::unique_ptr<Host>> all;

@@ -187,6 +187,60 @@ TEST(Exchange, makes_all_full_batches_equally_long) {
     EXPECT_LT(hosts.sent().back().size(), kDefaultPayload) << "the last one is as long as needed";
 }
 
+std::size_t longest(const std::deque<std::vector<std::byte>>& sent) {
+    std::size_t most = 0;
+    for (const auto& datagram : sent) most = std::max(most, datagram.size());
+    return most;
+}
+
+TEST(Exchange, sends_datagrams_as_long_as_reach_all_receivers) {
+    Hosts hosts(3, {}, 1, 64, true, {4000, 3000, 2000});
+    const auto write_all = [&](unsigned node) {
+        hosts.sent().clear();
+        hosts[node].write(0, kBankWords, hosts.all[node]->bank.data(), hosts.now);
+        hosts[node].commit(hosts.now);
+        EXPECT_TRUE(hosts.settle(50'000'000));
+        return longest(hosts.sent());
+    };
+    for (unsigned node = 0; node < 3; ++node) EXPECT_EQ(write_all(node), 2000U) << node;
+    for (unsigned node = 0; node < 2; ++node) hosts[node].end(2, {}, hosts.now);
+    for (unsigned node = 0; node < 2; ++node) EXPECT_EQ(write_all(node), 3000U) << node;
+    EXPECT_EQ(hosts.all[1]->bank, hosts.all[0]->bank);
+}
+
+TEST(Exchange, brings_what_was_composed_before_a_node_of_shorter_datagrams_came) {
+    Hosts hosts(3, {}, 1, 64, true, {4000, 4000, 2000});
+    hosts[0].end(2, {}, hosts.now);
+    hosts.is_cut = [](unsigned, unsigned) { return true; };
+    hosts.sent().clear();
+    std::vector<std::uint32_t> words(900, 7);
+    hosts[0].write(0, words.size(), words.data(), hosts.now);
+    ASSERT_TRUE(hosts.sent().empty()) << "more is to come";
+    EXPECT_EQ(hosts[0].admit(2, hosts.now), 2U) << "what has begun is for the others";
+    EXPECT_GT(longest(hosts.sent()), 3000U);
+    hosts.is_cut = [](unsigned, unsigned) { return false; };
+    hosts[0].write(0, 1, words.data(), hosts.now);
+    hosts[0].commit(hosts.now);
+    for (const std::int64_t end = hosts.now + 50'000'000; hosts.now < end;) {
+        hosts.run(hosts.now + 100'000);
+        if (hosts[0].out().acked_by(1) == 2) break;
+    }
+    EXPECT_EQ(hosts[0].out().acked_by(1), 2U) << "it was sent again as long as it is";
+    EXPECT_EQ(hosts.all[1]->bank[899], 7U);
+}
+
+TEST(Exchange, sends_shorter_datagrams_where_receivers_hosts_have_little_room) {
+    Hosts hosts(2, {}, 1, 64, true, {30'000, 30'000});
+    EXPECT_EQ(hosts[0].payload(), 30'000U);
+    hosts[0].set_window(8 * bytes_charged(7500));
+    EXPECT_EQ(hosts[0].payload(), 7500U);
+    hosts[0].set_window(0);
+    EXPECT_EQ(bytes_charged(hosts[0].payload()), bytes_charged(kLeastPayload));
+    EXPECT_TRUE(hosts[0].has_room(1));
+    hosts[0].set_window(std::size_t{1} << 20);
+    EXPECT_EQ(hosts[0].payload(), 30'000U);
+}
+
 TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it) {
     Hosts hosts(3, {}, 1, 8);
     hosts.is_cut = [](unsigned from, unsigned) { return from == 2; };

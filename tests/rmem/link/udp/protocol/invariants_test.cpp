@@ -59,7 +59,7 @@ private:
 };
 
 TEST(BatchHistoryDeathTest, checks_that_a_batch_has_a_sequence) {
-    BatchHistory history(8, kMostBytes);
+    BatchHistory history(8, kMostBytes, kMostBytes);
     EXPECT_BROKEN_WHERE_CHECKED(static_cast<void>(history.put(0, body_of(0))));
 }
 

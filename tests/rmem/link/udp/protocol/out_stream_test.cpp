@@ -12,29 +12,52 @@
 namespace rmem::udp {
 namespace {
 
+constexpr std::size_t kPayload = 100;
+
 TEST(OutStream, is_never_further_ahead_than_the_window_of_its_slowest_receiver) {
     OutStream out(8, kMostBytes);
-    out.set_window(4);
+    out.set_window(4 * bytes_charged(kPayload));
     out.admit(1);
     out.admit(2);
     for (int i = 0; i < 4; ++i) {
-        EXPECT_TRUE(out.has_room());
+        EXPECT_TRUE(out.has_room(1, kPayload));
         out.add(body_of(1), 0);
     }
-    EXPECT_FALSE(out.has_room());
+    EXPECT_FALSE(out.has_room(1, kPayload));
     EXPECT_FALSE(out.on_ack(1, 4, 10)) << "the other one has nothing yet";
-    EXPECT_FALSE(out.has_room());
+    EXPECT_FALSE(out.has_room(1, kPayload));
     EXPECT_TRUE(out.on_ack(2, 3, 10));
-    EXPECT_TRUE(out.has_room(3));
-    EXPECT_FALSE(out.has_room(4));
+    EXPECT_TRUE(out.has_room(3, kPayload));
+    EXPECT_FALSE(out.has_room(4, kPayload));
     EXPECT_TRUE(out.drop(2)) << "who is gone holds nobody up";
-    EXPECT_TRUE(out.has_room(4));
+    EXPECT_TRUE(out.has_room(4, kPayload));
+}
+
+TEST(OutStream, has_room_for_few_long_batches_or_many_short_ones) {
+    constexpr std::size_t kLong = 20'000;
+    OutStream out(1024, kLong);
+    out.admit(1);
+    out.set_window(10 * bytes_charged(kLong));
+    const std::vector<std::byte> body(kLong - kEnvelopeBytes);
+    for (int i = 0; i < 9; ++i) out.add(body, 0);
+    EXPECT_TRUE(out.has_room(1, kLong));
+    EXPECT_FALSE(out.has_room(2, kLong));
+    EXPECT_TRUE(out.has_room(4, kPayload));
+    EXPECT_TRUE(out.on_ack(1, 9, 10));
+    EXPECT_TRUE(out.has_room(10, kLong));
+    for (int i = 0; i < 11; ++i) out.add(body_of(1), 20);
+    EXPECT_TRUE(out.has_room(7, kLong)) << "11 short ones take what 3 long ones do";
+    EXPECT_FALSE(out.has_room(8, kLong));
+    // However much the receivers' hosts have, more under way leaves the caches.
+    out.set_window(std::size_t{1} << 30);
+    EXPECT_TRUE(out.has_room(kMostWindowBytes / kLong - 1, kLong));
+    EXPECT_FALSE(out.has_room(kMostWindowBytes / kLong + 1, kLong));
 }
 
 TEST(OutStream, keeps_nothing_for_nobody) {
     OutStream out(4, kMostBytes);
     for (int i = 0; i < 100; ++i) {
-        EXPECT_TRUE(out.has_room());
+        EXPECT_TRUE(out.has_room(1, kPayload));
         out.add(body_of(7), 0);
     }
     EXPECT_TRUE(out.is_idle());
@@ -66,7 +89,7 @@ TEST(OutStream, takes_no_older_word_back_and_retransmits_nothing_that_all_have) 
     EXPECT_TRUE(out.on_ack(1, 2, 20));
     EXPECT_FALSE(out.on_ack(1, 1, 30)) << "it was on its way longer";
     EXPECT_EQ(out.acked_by(1), 2U);
-    EXPECT_TRUE(out.has_room(2));
+    EXPECT_TRUE(out.has_room(2, kPayload));
     EXPECT_EQ(out.next_retransmission(40), std::optional<std::uint64_t>(3)) << "2 has arrived";
     EXPECT_EQ(out.next_retransmission(40), std::nullopt);
 }

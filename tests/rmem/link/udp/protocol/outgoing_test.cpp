@@ -11,8 +11,6 @@
 namespace rmem::udp {
 namespace {
 
-constexpr std::size_t kBytes = 64;
-
 std::vector<unsigned> drained(Outgoing& outgoing) {
     std::vector<unsigned> all;
     outgoing.drain([&](const OutgoingDatagram& datagram) {
@@ -26,11 +24,11 @@ std::vector<unsigned> drained(Outgoing& outgoing) {
 void fill(Outgoing& outgoing, std::span<std::byte>& buffer, unsigned value) {
     buffer.front() = static_cast<std::byte>(value);
     buffer = outgoing.take_over(buffer.first(1), OutgoingDatagram::To::all_nodes);
-    ASSERT_EQ(buffer.size(), kBytes);
+    ASSERT_EQ(buffer.size(), kMostPayload);
 }
 
 TEST(Outgoing, gives_datagrams_in_the_order_in_which_they_were_filled) {
-    Outgoing outgoing(kBytes);
+    Outgoing outgoing;
     std::span<std::byte> one = outgoing.lend(), two = outgoing.lend();
     EXPECT_TRUE(outgoing.is_empty());
     fill(outgoing, one, 1);
@@ -43,7 +41,7 @@ TEST(Outgoing, gives_datagrams_in_the_order_in_which_they_were_filled) {
 }
 
 TEST(Outgoing, uses_the_same_buffers_again_and_again) {
-    Outgoing outgoing(kBytes);
+    Outgoing outgoing;
     std::span<std::byte> buffer = outgoing.lend();
     std::set<const std::byte*> seen;
     for (unsigned i = 0; i < 100; ++i) {
@@ -59,7 +57,7 @@ TEST(Outgoing, uses_the_same_buffers_again_and_again) {
 }
 
 TEST(Outgoing, sends_no_more_than_it_may_hold_and_counts_the_rest) {
-    Outgoing outgoing(kBytes);
+    Outgoing outgoing;
     std::span<std::byte> buffer = outgoing.lend();
     for (unsigned i = 0; i < kMostOutgoing + 3; ++i) fill(outgoing, buffer, i % 256);
     EXPECT_EQ(outgoing.no_room(), 3U);
@@ -69,7 +67,7 @@ TEST(Outgoing, sends_no_more_than_it_may_hold_and_counts_the_rest) {
 }
 
 TEST(Outgoing, notices_a_buffer_that_is_given_back_twice) {
-    Outgoing outgoing(kBytes);
+    Outgoing outgoing;
     const std::span<std::byte> buffer = outgoing.lend();
     outgoing.give_back(buffer);
     EXPECT_BROKEN(outgoing.give_back(buffer));

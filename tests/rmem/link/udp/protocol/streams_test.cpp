@@ -57,7 +57,7 @@ public:
                 parcels_.erase(parcels_.begin());
                 deliver(parcel);
             }
-            while (out_.newest() < batches && out_.has_room()) send_next();
+            while (out_.newest() < batches && out_.has_room(1, kMostBytes)) send_next();
             send_again();
             if (out_.newest() == batches && out_.is_idle()) return true;
         }
