@@ -304,8 +304,7 @@ std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline, un
 }
 
 std::shared_ptr<Ring> Ring::find(const std::string& name, bool is_remote, Deadline deadline) {
-    std::vector<std::string> candidates = Segment::list();
-    std::erase_if(candidates, [&](const auto& found) { return ring_of(found) != name; });
+    std::vector<std::string> candidates = Segment::list_of(name);
     std::partition(candidates.begin(), candidates.end(),
                    [&](const auto& found) { return (found != name) == is_remote; });
     for (const std::string& found : candidates) {
@@ -331,8 +330,12 @@ std::shared_ptr<Ring> Ring::attach(const std::string& given) {
 }
 
 std::shared_ptr<Ring> Ring::observe(const std::string& given) {
-    const std::string name = segment_named(given);
+    std::string name = given;
     auto segment = Segment::open(name, {.only_looks = true});
+    if (!segment) {  // the name of a ring with a segment for each node, perhaps
+        name = segment_named(given);
+        segment = Segment::open(name, {.only_looks = true});
+    }
     if (!segment) throw no_such_ring(name);
     RingConfig config = checked_config(*segment, name, nullptr);
     return std::shared_ptr<Ring>(new Ring(std::move(config), std::move(*segment), std::nullopt));

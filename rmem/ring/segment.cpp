@@ -3,6 +3,7 @@
 
 #include "rmem/base/marks.hpp"
 #include "rmem/ring/bell.hpp"
+#include "rmem/ring/segment_names.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -177,13 +178,16 @@ Standing standing_of(const char* path) {
     return errno == ENOENT ? Standing::gone : Standing::others;
 }
 
-std::vector<std::string> names_of(Standing wanted) {
+/// Of one ring, or of all: no ring.
+std::vector<std::string> names_of(Standing wanted, const std::string* ring = nullptr) {
     std::vector<std::string> names;
     std::error_code ignored;  // no /dev/shm: no rings
     for (const auto& entry : std::filesystem::directory_iterator(kDirectory, ignored)) {
         const std::string file = entry.path().filename().string();
-        if (file.starts_with(kPrefix) && standing_of(entry.path().c_str()) == wanted)
-            names.push_back(file.substr(std::strlen(kPrefix)));
+        if (!file.starts_with(kPrefix)) continue;
+        std::string name = file.substr(std::strlen(kPrefix));
+        if (ring != nullptr && ring_of(name) != *ring) continue;
+        if (standing_of(entry.path().c_str()) == wanted) names.push_back(std::move(name));
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -321,6 +325,10 @@ bool Segment::remove(const std::string& ring) {
 
 std::vector<std::string> Segment::list() {
     return names_of(Standing::ours);
+}
+
+std::vector<std::string> Segment::list_of(const std::string& ring) {
+    return names_of(Standing::ours, &ring);
 }
 
 std::vector<std::string> Segment::others() {

@@ -83,6 +83,8 @@ public:
     static bool remove(const std::string& ring);
     /// The rings of this host that this process may look at, by name; and other users' rings.
     static std::vector<std::string> list();
+    /// Those of one ring: its own, or of its nodes.
+    static std::vector<std::string> list_of(const std::string& ring);
     static std::vector<std::string> others();
     /// "/rmem.<ring>": the name in /dev/shm, for messages.
     static std::string object_name(const std::string& ring);
