@@ -12,13 +12,20 @@ namespace rmem::udp {
 BatchHistory::BatchHistory(std::uint32_t places, std::size_t most_bytes, std::size_t kept_bytes)
     : places_(std::bit_ceil(std::max(places, 1U))),
       most_bytes_(most_bytes),
-      room_(kept_bytes + 2 * most_bytes),  // one that is put, and one that did not fit the end
-      // calloc, because it touches no page that is zeros
-      entries_(static_cast<Entry*>(std::calloc(places_, sizeof(Entry)))),
-      short_(std::make_unique_for_overwrite<std::byte[]>(places_ * kShortBytes)),
-      middle_(std::make_unique_for_overwrite<std::byte[]>(places_ * kMiddleBytes)),
-      ring_(std::make_unique_for_overwrite<std::byte[]>(room_)) {
-    if (!entries_) throw std::bad_alloc();
+      room_(kept_bytes + 2 * most_bytes) {}  // one that is put, and one that did not fit the end
+
+/// False if there is none.
+bool BatchHistory::take_memory_for(std::size_t bytes) noexcept {
+    const auto take = [](std::unique_ptr<std::byte[]>& memory, std::size_t room) {
+        if (!memory) memory.reset(new (std::nothrow) std::byte[room]);
+        return memory != nullptr;
+    };
+    // calloc, because it touches no page that is zeros
+    if (!entries_) entries_.reset(static_cast<Entry*>(std::calloc(places_, sizeof(Entry))));
+    if (!entries_) return false;
+    if (bytes <= kShortBytes) return take(short_, places_ * kShortBytes);
+    if (bytes <= kMiddleBytes) return take(middle_, places_ * kMiddleBytes);
+    return take(ring_, room_);
 }
 
 std::byte* BatchHistory::bytes_of(const Entry& entry) const noexcept {
@@ -38,7 +45,7 @@ std::uint64_t BatchHistory::begin_in_ring(std::size_t bytes) noexcept {
 
 bool BatchHistory::put(std::uint64_t sequence, std::span<const std::byte> body) noexcept {
     RMEM_CHECK_IF(false, sequence != 0);
-    if (body.size() > most_bytes_) return false;
+    if (body.size() > most_bytes_ || !take_memory_for(body.size())) return false;
     Entry& its = entries_[place_of(sequence)];
     its = {sequence, 0, body.size()};
     if (body.size() > kMiddleBytes) its.begin = begin_in_ring(body.size());

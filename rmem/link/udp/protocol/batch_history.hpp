@@ -12,7 +12,7 @@
 ///   larger or smaller by a multiple of `places`, or until `kept_bytes` bytes of longer bodies have
 ///   been put since. Sequences count from 1: 0 is an empty place.
 /// Threads: one user at a time. Progress: put() and find() take the time of a copy and of a look;
-///   memory is taken once, and used as it is written to.
+///   memory is taken with the first body of a kind, and used as it is written to.
 
 #include "rmem/error.hpp"
 
@@ -32,9 +32,10 @@ public:
     std::uint32_t places() const noexcept { return places_; }
     std::size_t most_bytes() const noexcept { return most_bytes_; }
 
-    /// False, and nothing changes, for a body that is larger than `most_bytes`.
+    /// False, and nothing changes, for a body that is larger than `most_bytes`, and without memory.
     bool put(std::uint64_t sequence, std::span<const std::byte> body) noexcept;
     bool contains(std::uint64_t sequence) const noexcept {
+        if (!entries_) return false;
         const Entry& its = entry(sequence);
         return its.sequence == sequence && (its.bytes <= kMiddleBytes || end_ - its.begin <= room_);
     }
@@ -62,13 +63,14 @@ private:
         return entries_[place_of(sequence)];
     }
     std::byte* bytes_of(const Entry& entry) const noexcept;
+    bool take_memory_for(std::size_t bytes) noexcept;
     std::uint64_t begin_in_ring(std::size_t bytes) noexcept;
 
     std::uint32_t places_;
     std::size_t most_bytes_;
     std::size_t room_;       ///< of the ring
     std::uint64_t end_ = 0;  ///< of what was put there
-    // No page of these is touched before something is put there.
+    // Taken when something is put there, and no page is touched before.
     std::unique_ptr<Entry[], Free> entries_;
     std::unique_ptr<std::byte[]> short_, middle_, ring_;
 };

@@ -51,7 +51,8 @@ bool OutStream::update_least() noexcept {
 void OutStream::add(std::span<const std::byte> body, std::int64_t now) noexcept {
     RMEM_CHECK(newest_ - least_ < history_.places());
     ++newest_;
-    history_.put(newest_, body);
+    const bool is_kept = history_.put(newest_, body);
+    RMEM_CHECK(is_kept);
     again(newest_) = {};
     if (receivers_.empty()) {
         least_ = newest_;
