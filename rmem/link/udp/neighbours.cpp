@@ -34,10 +34,9 @@ int Neighbours::processor_of(unsigned node) noexcept {
     Neighbour& neighbour = neighbours_[node];
     // relaxed is enough: an old one is asked for again
     const std::uint64_t met = ring_.board().nodes[node].incarnation.load(std::memory_order_relaxed);
-    if (neighbour.incarnation != met) {
-        neighbour.incarnation = met;
+    if (neighbour.incarnation != met) neighbour = {met, 0, nullptr};
+    if (neighbour.asked < kAskedToLook && ++neighbour.asked == kAskedToLook)
         look_for(node, neighbour);
-    }
     if (!neighbour.ring) return -1;
     const NodeBoard& board = neighbour.ring->board();
     return static_cast<int>(board.processor.get()) - 1;

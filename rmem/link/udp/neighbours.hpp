@@ -7,8 +7,8 @@
 ///
 /// A node of another host, or of another view of /dev/shm, is not known. One that has a new
 /// incarnation is looked for again.
-/// Thread safety: one user. Progress: the first question for an incarnation opens its segment,
-/// later ones are two loads.
+/// Thread safety: one user. Progress: the kAskedToLook-th question for an incarnation opens its
+/// segment, which takes 0.2 ms, too much for a node that is heard seldom; others are two loads.
 /// Trust: a board says an incarnation, which must be the one met, and a number.
 
 #include "rmem/ring.hpp"
@@ -21,15 +21,18 @@ namespace rmem::udp {
 
 class RMEM_API Neighbours {
 public:
+    static constexpr unsigned kAskedToLook = 8;
+
     explicit Neighbours(const Ring& ring);
 
-    /// The processor on which that node has sent last; -1: not known.
+    /// The processor on which that node, which was heard, has sent last; -1: not known.
     [[nodiscard]] int processor_of(unsigned node) noexcept;
 
 private:
     struct Neighbour {
-        std::uint64_t incarnation = 0;  ///< that was looked for; 0: none
-        std::shared_ptr<Ring> ring;     ///< null: it is not on this host
+        std::uint64_t incarnation = 0;  ///< that was met; 0: none
+        unsigned asked = 0;             ///< for it, up to kAskedToLook
+        std::shared_ptr<Ring> ring;     ///< null: it was not looked for, or is not on this host
     };
 
     void look_for(unsigned node, Neighbour& neighbour) const noexcept;
