@@ -21,13 +21,14 @@ namespace rmem::udp {
 namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
-constexpr std::int64_t kTurnNs = 200'000;      // for each node: what its turn may take
-constexpr unsigned kCrowd = 8;                 // nodes that join
-constexpr unsigned kMostReceives = 4;          // calls in one run
-constexpr unsigned kMostTaken = 256;           // in one turn
-constexpr std::int64_t kCountNs = 20'000'000;  // between counts of the nodes on this host
-constexpr std::int64_t kBegunNs = 250'000;     // for a write without a commit
-constexpr std::int64_t kServeNs = 50'000'000;  // after a request of a node that joins
+constexpr std::int64_t kTurnNs = 200'000;             // for each node: what its turn may take
+constexpr unsigned kCrowd = 8;                        // nodes that join
+constexpr unsigned kMostReceives = 4;                 // calls in one run
+constexpr unsigned kMostTaken = 256;                  // in one turn
+constexpr std::int64_t kCountNs = 20'000'000;         // between counts of the nodes on this host
+constexpr std::int64_t kCountFullNs = 1'000'000'000;  // where there were many last time
+constexpr std::int64_t kBegunNs = 250'000;            // for a write without a commit
+constexpr std::int64_t kServeNs = 50'000'000;         // after a request of a node that joins
 
 /// Nobody's incarnation before may have the same: the wall clock, in nanoseconds.
 std::uint64_t new_incarnation() {
@@ -153,20 +154,18 @@ void Engine::join(Deadline deadline) {
 /// that are in would keep out the others: what comes is taken together, once in that time. 0: there
 /// is no crowd.
 std::int64_t Engine::turn_ns() noexcept {
-    if (is_member() && core_.joiners(ran_ns_) < kCrowd) return 0;
-    return is_host_full() ? kTurnNs * ring_.config().nodes : 0;
+    const unsigned joiners = is_member() ? std::min(core_.joiners(ran_ns_), kCrowd) : kCrowd;
+    if (joiners == 0 || !is_host_full()) return 0;
+    return kTurnNs * ring_.config().nodes * joiners / kCrowd;
 }
 
 /// Whether this host has fewer processors than nodes of the ring.
 bool Engine::is_host_full() noexcept {
     if (ring_.config().nodes <= processors_allowed_) return false;
     if (ran_ns_ < count_next_ns_) return nodes_here_ > processors_allowed_;
-    count_next_ns_ = ran_ns_ + kCountNs;
+    count_next_ns_ = ran_ns_ + (nodes_here_ > processors_allowed_ ? kCountFullNs : kCountNs);
     try {
-        nodes_here_ = 0;
-        for (const std::string& name : Segment::list()) {
-            if (name.substr(0, name.rfind('@')) == ring_.config().name) ++nodes_here_;
-        }
+        nodes_here_ = static_cast<unsigned>(Segment::list_of(ring_.config().name).size());
     } catch (const std::exception&) {  // no memory for the names: as if it were alone
         nodes_here_ = 1;
     }
