@@ -30,8 +30,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace rmem {
 
@@ -153,8 +155,10 @@ private:
     std::int64_t bound_ns_ = 0;
     std::uint32_t epoch_ = 0;  ///< of the node, NodeBoard::membership_epoch
     std::uint64_t members_seen_ = 0;
-    udp::Coalescer log_coalescer_;  ///< of a client
-    std::optional<Bell> bell_;      ///< of a client: the engine's
+    std::int64_t company_next_ns_ = 0;
+    std::map<std::string, std::shared_ptr<const Ring>> neighbours_;  ///< by their segments
+    udp::Coalescer log_coalescer_;                                   ///< of a client
+    std::optional<Bell> bell_;                                       ///< of a client: the engine's
     ByteLock engine_lock_;
     std::unique_ptr<udp::Engine> engine_;
     udp::ProgressPacer pacer_;                   ///< of the program that runs the engine
