@@ -353,6 +353,14 @@ void measure_frame(const GroupOptions& options, const MemoryPlan& plan, Results&
 }
 
 void measure_idle(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
+    const std::int64_t start = now_ns();
+    Meeting begun(options.ranks);
+    run_processes(options, options.ranks, results, [&](unsigned process, const std::string&) {
+        begun.meet();
+        if (process != 0) return;
+        results.put("idle: floor, start of as many processes",
+                    {static_cast<double>(now_ns() - start)});
+    });
     run_case(options, plan, results, Who::all, idle);
 }
 
