@@ -331,8 +331,12 @@ std::shared_ptr<Ring> Ring::attach(const std::string& given) {
 
 std::shared_ptr<Ring> Ring::observe(const std::string& given) {
     std::string name = given;
-    auto segment = Segment::open(name, {.only_looks = true});
-    if (!segment) {  // the name of a ring with a segment for each node, perhaps
+    std::optional<Segment> segment;
+    try {
+        segment = Segment::open(name, {.only_looks = true});
+    } catch (const Error&) {  // another user's, beside an own one of a node perhaps
+    }
+    if (!segment) {
         name = segment_named(given);
         segment = Segment::open(name, {.only_looks = true});
     }
