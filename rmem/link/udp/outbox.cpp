@@ -63,9 +63,13 @@ bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
 std::size_t Outbox::put_some(const LogRecord& record, const std::byte* words) {
     LogRecord part = record;
     std::size_t done = 0;
+    // A card shows its first word before it has the last.
+    const bool keeps_time = ring_.config().timing.instant == 0;
+    const bool waits = record.delay_ns != 0 || !delayed_.empty();
+    const std::uint32_t most = keeps_time || waits ? kMaxRecordWords : kLongWords;
     for (; done < record.words; done += part.words) {
         part.offset = record.offset + done * kWordBytes;
-        part.words = std::min(record.words - static_cast<std::uint32_t>(done), kLongWords);
+        part.words = std::min(record.words - static_cast<std::uint32_t>(done), most);
         if (!core_.has_room(part.words)) part.words = std::min(part.words, kMaxRecordWords);
         if (!put(part, words + done * kWordBytes, record.written_ns)) break;
     }
