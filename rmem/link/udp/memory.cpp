@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kFewNodes = 8;
 constexpr std::int64_t kCompanyNs = 5'000'000;    // for each node: between looks who is here
-constexpr std::size_t kMostAtOnceWords = 65'536;  // handed to the engine in one call
+constexpr std::size_t kMostAtOnceWords = 16'384;  // handed to the engine in one call: a GSO batch
 constexpr unsigned kStreamedCommits = 64;         // about a datagram full of single words
 constexpr unsigned kUntimed = 7;                  // words of a stream after one that was timed
 constexpr std::int64_t kFastNs = 5'000;           // as many come within that, or each is timed
@@ -303,7 +303,12 @@ void UdpMemory::put(LogRecord record, const std::byte* words) {
             words += taken * kWordBytes;
             return record.words == 0;
         };
-        if (!is_put() && !await(Deadline::never(), is_put)) return;
+        // What waits for room is written when it finds some.
+        const auto is_put_now = [&] {
+            record.written_ns = rmem::now_ns();
+            return is_put();
+        };
+        if (!is_put() && !await(Deadline::never(), is_put_now)) return;
         pacer_.on_write(record.written_ns);
     } else {
         if (node_epoch() != epoch_) return;
@@ -380,7 +385,7 @@ template <class Done>
 bool UdpMemory::await(Deadline deadline, Done&& is_done) {
     begin_wait();
     bool done = false;
-    while (!done && !is_over() && wait(deadline) != Step::expired) done = is_done();
+    while (!done && !is_over() && wait(deadline) != Step::expired) done = !is_over() && is_done();
     end_wait();
     return done;
 }
