@@ -98,13 +98,15 @@ UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
     if (engine_ && options.helper) helper_ = std::make_unique<udp::EngineHelper>(*engine_);
     if (engine_) waiter_.sleep_by(engine_.get());
     if (engine_) waiter_.set_most_polls(kSpinPollsHere);
-    // Of many that start at a time each would look at each: who waits looks.
-    if (ring_.config().nodes <= kFewNodes) look_for_company();
+    // Of many that start at a time each would look at each.
+    if (ring_.config().nodes > kFewNodes)
+        company_next_ns_ = rmem::now_ns() + kCompanyNs * ring_.config().nodes;
+    look_for_company();
 }
 
 /// When members have come or gone, but not for each of a crowd: whether there are more ranks here
 /// than processors.
-void UdpMemory::look_for_company() {
+void UdpMemory::look_for_company() noexcept {
     std::uint64_t members = 0;
     for (const auto& part : board_.members) {
         // relaxed is enough: what is missed is seen at the next look
@@ -114,8 +116,12 @@ void UdpMemory::look_for_company() {
     if (members == members_seen_ || now < company_next_ns_) return;
     members_seen_ = members;
     company_next_ns_ = now + kCompanyNs * ring_.config().nodes;
-    neighbours_ = neighbours_of(ring_, std::move(neighbours_));
-    waiter_.set_company(company_of(ring_, neighbours_));
+    has_looked_ = true;
+    try {
+        neighbours_ = neighbours_of(ring_, std::move(neighbours_));
+        waiter_.set_company(company_of(ring_, neighbours_));
+    } catch (const std::exception&) {  // no memory: as it was
+    }
 }
 
 /// Runs the engine in this process, if no other does and a daemon is not expected back.
@@ -524,8 +530,7 @@ void UdpMemory::run_engine(udp::Leaving leaving) {
 
 Step UdpMemory::wait(Deadline deadline) {
     pacer_.on_wait();
-    if (company_next_ns_ == 0) [[unlikely]]
-        look_for_company();
+    look_once();
     progress();
     const Step step = waiter_.step(deadline);
     if (step == Step::check_peers) look_for_company();

@@ -80,6 +80,15 @@ public:
     void commit_on_wait();
     bool in_flight() const noexcept { return false; }
     bool is_alive(unsigned rank) const noexcept;
+    /// A program that polls is one that waits.
+    bool is_crowded() noexcept {
+        look_once();
+        return BankWriter::is_crowded();
+    }
+    void give_way() noexcept {
+        look_once();
+        BankWriter::give_way();
+    }
     void progress();
     /// The same, but not for an answer: that the message came was the last that was asked.
     void progress_to_post();
@@ -132,7 +141,11 @@ private:
     void await_engine(Deadline deadline);
     void take_rank(Membership& member, Deadline deadline);
     void await_roster(Deadline deadline) const;
-    void look_for_company();
+    void look_for_company() noexcept;
+    void look_once() noexcept {
+        if (!has_looked_) [[unlikely]]
+            look_for_company();
+    }
     void announce_membership_change() noexcept;
     void commit_log() noexcept;
     void put(LogRecord record, const std::byte* words);
@@ -156,6 +169,7 @@ private:
     std::uint32_t epoch_ = 0;  ///< of the node, NodeBoard::membership_epoch
     std::uint64_t members_seen_ = 0;
     std::int64_t company_next_ns_ = 0;
+    bool has_looked_ = false;
     std::map<std::string, std::shared_ptr<const Ring>> neighbours_;  ///< by their segments
     udp::Coalescer log_coalescer_;                                   ///< of a client
     std::optional<Bell> bell_;                                       ///< of a client: the engine's
