@@ -4,6 +4,7 @@
 #include "rmem/base/check.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace rmem::udp {
 
@@ -48,11 +49,10 @@ bool OutStream::update_least() noexcept {
 
 // ---- Sending
 
-void OutStream::add(std::span<const std::byte> body, std::int64_t now) noexcept {
+void OutStream::add(std::span<const std::byte> body, std::int64_t now) {
     RMEM_CHECK(newest_ - least_ < history_.places());
+    if (!history_.put(newest_ + 1, body)) throw std::bad_alloc();  // what is lost must be here
     ++newest_;
-    const bool is_kept = history_.put(newest_, body);
-    RMEM_CHECK(is_kept);
     again(newest_) = {};
     if (receivers_.empty()) {
         least_ = newest_;

@@ -11,8 +11,8 @@
 ///              has it acknowledges at once, one that lacks something sends a NAK
 /// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default
 /// 1.
-/// Threads: one user at a time. Progress: no call waits or allocates; acknowledging takes the time
-///   of a look at each receiver at most.
+/// Threads: one user at a time. Progress: no call waits; acknowledging takes the time of a look at
+///   each receiver at most. Errors: add() throws std::bad_alloc, and nothing changes.
 /// Trust: sequences that a receiver names are bounded by what was sent.
 
 #include "rmem/base/node_set.hpp"
@@ -69,7 +69,7 @@ public:
     std::uint64_t acknowledged() const noexcept { return least_; }
     bool is_idle() const noexcept { return least_ == newest_; }
     /// Keeps the next batch, which is sent now. There is room.
-    void add(std::span<const std::byte> body, std::int64_t now) noexcept;
+    void add(std::span<const std::byte> body, std::int64_t now);
     /// Empty for one that every receiver has, or that was not sent.
     std::span<const std::byte> body(std::uint64_t sequence) const noexcept;
 
