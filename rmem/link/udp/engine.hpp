@@ -206,10 +206,14 @@ private:
     [[nodiscard]] bool receive(std::int64_t& now);
     /// What the core has filled leaves; of a group when it is worth a call of the host.
     void send_outgoing() noexcept {
-        if (core_.outgoing().count() >= (is_in_group_ ? Socket::kMostInBatch : 1)) send_filled();
+        if (core_.outgoing().count() >= (is_in_group_ ? worth_a_call() : 1)) send_filled();
     }
     void flush() noexcept {
         if (!core_.outgoing().is_empty()) send_filled();
+    }
+    std::size_t worth_a_call() const noexcept {
+        return std::min(Socket::kMostInBatch,
+                        Socket::kMostBytesInBatch / core_.exchange().payload());
     }
     void send_filled() noexcept;
     void show_processor() noexcept;

@@ -324,7 +324,7 @@ void Socket::flush_singly(std::size_t count) noexcept {
 /// shorter.
 std::size_t Socket::gso_batch_from(std::size_t first, std::size_t end) const noexcept {
     const std::size_t length = out_parts_[first].iov_len;
-    end = std::min(end, first + kMostReceived / std::max<std::size_t>(length, 1));
+    end = std::min(end, first + kMostBytesInBatch / std::max<std::size_t>(length, 1));
     std::size_t next = first + 1;
     while (next < end && out_parts_[next].iov_len == length) ++next;
     if (next < end && out_parts_[next].iov_len < length && out_parts_[next].iov_len != 0) ++next;

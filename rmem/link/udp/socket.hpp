@@ -79,6 +79,7 @@ struct SocketCounters {
 class RMEM_API Socket {
 public:
     static constexpr std::size_t kMostInBatch = 16;
+    static constexpr std::size_t kMostBytesInBatch = 65'507;  ///< in one piece over IPv4
     static constexpr std::size_t kMostInGsoBatch = 64;  ///< that the host hands out in one piece
 
     /// Joins the others' groups, or binds the node's own address.

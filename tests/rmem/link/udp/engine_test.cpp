@@ -245,13 +245,15 @@ TEST_F(EngineTest, what_is_streamed_is_open_is_soon_overdue_and_leaves_in_a_run)
 
 /// One call of the host for many, and one piece for their receiver.
 TEST_F(EngineTest, the_engine_lets_the_datagrams_of_a_group_leave_together) {
+    ::setenv("RMEM_PAYLOAD", "1472", 1);
     const auto engine = start(0, 0);
+    ::unsetenv("RMEM_PAYLOAD");
     const auto sent = [&] { return engine->socket().counters().sent; };
     constexpr std::uint64_t kDatagrams = 6;
     const std::vector<std::uint32_t> words(256);
     for (int round = 0; round < 10; ++round) {
         const std::uint64_t before = sent();
-        for (std::size_t bytes = 0; bytes < (kDatagrams - 1) * kMostPayload; bytes += 1024) {
+        for (std::size_t bytes = 0; bytes < (kDatagrams - 1) * kDefaultPayload; bytes += 1024) {
             LogRecord record;
             record.words = static_cast<std::uint32_t>(words.size());
             record.written_ns = now_ns();
