@@ -86,7 +86,7 @@ void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t fir
     close(peer.ended, now);
     if (peer.ended.incarnation == incarnation) peer.ended = Ended();  // it was not over
     peer.incarnation = incarnation;
-    peer.in = std::make_unique<InStream>(first, config_.most_batches, kMostPayload);
+    peer.in = std::make_unique<InStream>(first, config_.most_batches, kMostBodyBytes);
     peer.is_deferred = false;
     peer.acked = first - 1;
     peer.open_bytes = peer.open_charged = 0;
@@ -297,7 +297,7 @@ void Exchange::send_retransmissions(std::int64_t now) {
 
 DatagramWriter& Exchange::begin_other(std::int64_t now, std::size_t bytes) {
     // What was composed when datagrams were longer reaches those for whom it was.
-    other_.set_limit(std::max(payload_, bytes + kEnvelopeBytes));
+    other_.set_limit(std::clamp(bytes + kEnvelopeBytes, payload_, kMostPayload));
     other_.begin(header(now));
     return other_;
 }

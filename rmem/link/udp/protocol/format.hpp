@@ -54,6 +54,10 @@ constexpr std::size_t bytes_charged(std::size_t payload) noexcept {
 /// In front of a batch's records at most: forwarded, it needs more than as its writer sent it.
 inline constexpr std::size_t kMostBatchHeadBytes = 28;
 
+/// Of a batch's body: forwarded, it fits the longest datagram.
+inline constexpr std::size_t kMostBodyBytes =
+    kMostPayload - kEnvelopeBytes - kSectionHeadBytes - 12;
+
 /// Word indices of a place have 40 bits: banks up to 4 TiB.
 inline constexpr unsigned kPlaceIndexBits = 40;
 inline constexpr std::uint64_t kPlaceIndices = std::uint64_t{1} << kPlaceIndexBits;
