@@ -326,7 +326,10 @@ void Exchange::add_acks(DatagramWriter& writer) {
                       static_cast<std::uint32_t>(up_to)};
         if (writer.add_ack(ack)) {
             peer.acked = up_to;
-            peer.open_bytes = peer.open_charged = 0;
+            // Of what is applied but not published some is open still.
+            const bool is_all = up_to == applied(node);
+            peer.open_bytes = is_all ? 0 : peer.open_bytes / 2;
+            peer.open_charged = is_all ? 0 : peer.open_charged / 2;
         } else {
             left.insert(node);
         }
