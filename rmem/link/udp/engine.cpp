@@ -68,6 +68,7 @@ CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const S
     config.exchange.salt = true_random();
     config.exchange.bank_bytes = ring.config().bank_bytes();
     config.exchange.payload = settings.payload;
+    if (!settings.endpoints.leave_host()) config.exchange.sure = settings.payload;
     config.dead_ns = settings.dead_ns;
     config.socket_room = socket.bytes_held();
     config.seed = true_random();

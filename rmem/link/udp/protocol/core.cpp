@@ -451,10 +451,11 @@ void Core::send_status(Status::State state, std::int64_t now) {
     status.state = state;
     status.view = view_;
     DatagramWriter& writer = exchange_->begin_other(now);
-    if (statuses_++ % kStatusesAnAbout == 0) writer.add_about(config_.about);
+    const bool has_about = statuses_++ % kStatusesAnAbout == 0;
+    if (has_about) writer.add_about(config_.about);
     writer.add_status(status);
     exchange_->add_ended(writer, now);
-    exchange_->send_other(now);
+    has_about ? exchange_->send_other_at_length(now) : exchange_->send_other(now);
 }
 
 void Core::send_welcome(const Owed& owed, std::int64_t now) {
@@ -477,7 +478,9 @@ void Core::send_welcome(const Owed& owed, std::int64_t now) {
         begin();
         exchange_->other().add_incarnation(entry);
     });
-    exchange_->send_other(now);
+    // A second one goes where long datagrams do not, too.
+    const bool is_first = !std::exchange(others_[owed.node].was_shown, true);
+    is_first ? exchange_->send_other_at_length(now) : exchange_->send_other(now);
 }
 
 /// That incarnation of the node is over here.

@@ -194,6 +194,7 @@ private:
         bool had_me = false;  ///< its view once had this node's incarnation
         bool ended = false;   ///< that incarnation is over here
         bool served = false;  ///< it joins, and may have parts of the bank from this node
+        bool was_shown = false;  ///< a welcome as long as what reaches this node
     };
     struct Owed {
         unsigned node = 0;

@@ -46,6 +46,7 @@ Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authentica
       greeter_(config.nodes, config.first_incarnation, config.seed),
       namesakes_(config.nodes, config.first_incarnation, ~config.seed),
       out_(config.most_batches, config.payload, config.first_sequence),
+      reached_by_(std::min(config.payload, config.sure)),
       payload_(config.payload),
       batch_(outgoing.lend(), kMostPayload),
       other_(outgoing.lend(), kMostPayload) {}
@@ -58,7 +59,7 @@ Exchange::~Exchange() {
 // ---- Members
 
 std::uint64_t Exchange::admit(unsigned node, std::int64_t now) {
-    if (composing_ && peers_[node].payload < payload_) send_batch(Length::as_needed, now);
+    if (composing_ && peers_[node].payload < open_payload_) send_batch(Length::as_needed, now);
     const std::uint64_t first = out_.admit(node);
     find_payload();
     return first;
@@ -67,6 +68,13 @@ std::uint64_t Exchange::admit(unsigned node, std::int64_t now) {
 void Exchange::set_window(std::size_t charged) noexcept {
     out_.set_window(std::max(charged, kLeastWindow * bytes_charged(kLeastPayload)));
     find_payload();
+}
+
+/// The origin says what has reached it, and shows what reaches this node.
+void Exchange::hear_of_payload(Peer& peer, const Header& header, std::size_t bytes) noexcept {
+    reached_by_ = std::max(reached_by_, std::min(bytes, config_.payload));
+    const auto reaches = std::clamp<std::size_t>(header.payload, kLeastPayload, kMostPayload);
+    if (std::exchange(peer.payload, reaches) != reaches) find_payload();
 }
 
 /// What reaches all receivers, and of which the window has some.
@@ -195,7 +203,7 @@ Header Exchange::header(std::int64_t now) {
     header.number = number_;
     header.sent_ns = now;
     header.newest = static_cast<std::uint32_t>(out_.newest());
-    header.payload = static_cast<std::uint16_t>(config_.payload);
+    header.payload = static_cast<std::uint16_t>(reached_by_);
     return header;
 }
 
@@ -247,6 +255,7 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
 }
 
 void Exchange::compose(std::int64_t first_store_ns, std::int64_t now) {
+    open_payload_ = payload_;
     batch_.set_limit(payload_);
     batch_.begin(header(now));
     composing_ = batch_.begin_batch(out_.next_sequence(), first_store_ns);
@@ -304,6 +313,15 @@ DatagramWriter& Exchange::begin_other(std::int64_t now, std::size_t bytes) {
 
 void Exchange::send_other(std::int64_t now) {
     send(other_, now);
+}
+
+void Exchange::send_other_at_length(std::int64_t now) {
+    bool all_know = !out_.receivers().empty();
+    out_.receivers().for_each(
+        [&](unsigned node) { all_know = all_know && peers_[node].payload >= config_.payload; });
+    if (all_know || config_.sure >= config_.payload) return send_other(now);
+    other_.set_limit(std::max(config_.payload, payload_));
+    send(other_, now, Length::full);
 }
 
 // ---- Acknowledging
@@ -369,7 +387,7 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
         if (!meet(header, sections, fresh ? *fresh : *peer.key, now)) return;
     }
     ++counters_.datagrams_taken;
-    peer.payload = std::clamp<std::size_t>(header.payload, kLeastPayload, kMostPayload);
+    hear_of_payload(peer, header, bytes.size());
     if (peer.in && peer.incarnation == header.incarnation) {
         peer.heard_ns = now;
         peer.heard_sent_ns = header.sent_ns;

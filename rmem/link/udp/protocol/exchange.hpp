@@ -69,6 +69,7 @@ struct ExchangeConfig {
     std::uint64_t seed = 1;               ///< random, of this incarnation
     std::uint64_t bank_bytes = 0;
     std::size_t payload = kDefaultPayload;     ///< of the longest datagram that reaches this node
+    std::size_t sure = kDefaultPayload;        ///< the same before one as long has come
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
     /// Of each incarnation's stream, the same at all nodes: tests begin where the 32 bits that
     /// datagrams carry wrap.
@@ -245,6 +246,9 @@ public:
     DatagramWriter& begin_other(std::int64_t now, std::size_t bytes = 0);
     DatagramWriter& other() noexcept { return other_; }
     void send_other(std::int64_t now);
+    /// The same, as long as what reaches this node may be, if a receiver may not know yet that so
+    /// long ones reach it. It may get lost for its length.
+    void send_other_at_length(std::int64_t now);
 
     // ---- What is known
     const OutStream& out() const noexcept { return out_; }
@@ -306,6 +310,7 @@ private:
 
     Header header(std::int64_t now);
     void find_payload() noexcept;
+    void hear_of_payload(Peer& peer, const Header& header, std::size_t bytes) noexcept;
     enum class Length : bool { as_needed, full };
     void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed,
               OutgoingDatagram::To to = OutgoingDatagram::To::all_nodes);
@@ -359,7 +364,9 @@ private:
     std::vector<Peer> peers_;
     Greeter greeter_, namesakes_;
     OutStream out_;
-    std::size_t payload_;  ///< of the longest datagram that is sent now
+    std::size_t reached_by_;        ///< the longest datagram that has come, or is believed to
+    std::size_t payload_;           ///< of the longest datagram that is sent now
+    std::size_t open_payload_ = 0;  ///< the same when the open batch was begun
 
     DatagramWriter batch_, other_;    ///< under composition: the next batch; anything else
     std::int64_t open_since_ns_ = 0;  ///< while composing

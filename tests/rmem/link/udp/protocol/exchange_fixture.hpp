@@ -95,6 +95,18 @@ public:
         }
     }
 
+    /// Each sends a datagram as long as it may, and then says what has come.
+    void show_lengths() {
+        for (int round = 0; round < 2; ++round) {
+            for (const auto& host : all) {
+                host->exchange.begin_other(now);
+                host->exchange.send_other_at_length(now);
+            }
+            run(now + 100'000);
+        }
+        sent().clear();
+    }
+
     /// All believe each other.
     void introduce() {
         const Weather weather_then = std::exchange(weather, Weather{});

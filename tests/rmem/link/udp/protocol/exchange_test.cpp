@@ -202,14 +202,20 @@ TEST(Exchange, sends_datagrams_as_long_as_reach_all_receivers) {
         EXPECT_TRUE(hosts.settle(50'000'000));
         return longest(hosts.sent());
     };
-    for (unsigned node = 0; node < 3; ++node) EXPECT_EQ(write_all(node), 2000U) << node;
+    hosts.show_lengths();
+    for (unsigned node = 0; node < 2; ++node) {
+        EXPECT_EQ(write_all(node), kDefaultPayload) << "nothing longer came to node 2";
+    }
+    EXPECT_EQ(write_all(2), 2000U) << "the others hear it";
     for (unsigned node = 0; node < 2; ++node) hosts[node].end(2, {}, hosts.now);
-    for (unsigned node = 0; node < 2; ++node) EXPECT_EQ(write_all(node), 3000U) << node;
+    EXPECT_EQ(write_all(0), 2000U) << "as node 2 had sent to node 1";
+    EXPECT_EQ(write_all(1), 3000U);
     EXPECT_EQ(hosts.all[1]->bank, hosts.all[0]->bank);
 }
 
 TEST(Exchange, brings_what_was_composed_before_a_node_of_shorter_datagrams_came) {
     Hosts hosts(3, {}, 1, 64, true, {4000, 4000, 2000});
+    hosts.show_lengths();
     hosts[0].end(2, {}, hosts.now);
     hosts.is_cut = [](unsigned, unsigned) { return true; };
     hosts.sent().clear();
@@ -229,8 +235,45 @@ TEST(Exchange, brings_what_was_composed_before_a_node_of_shorter_datagrams_came)
     EXPECT_EQ(hosts.all[1]->bank[899], 7U);
 }
 
+/// One that a node of another make may send: own ones leave room for the head of a forwarded one.
+TEST(Exchange, takes_no_batch_that_it_could_not_forward) {
+    static_assert(kMostBodyBytes + ForwardedBatch::kHeadBytes + kSectionHeadBytes +
+                      kEnvelopeBytes ==
+                  kMostPayload);
+    InStream stream(1, 64, kMostBodyBytes);
+    const std::vector<std::byte> longest(kMostBodyBytes + 1);
+    EXPECT_EQ(stream.offer(1, longest, 0), InStream::Offer::too_large);
+    EXPECT_EQ(stream.offer(1, std::span(longest).first(kMostBodyBytes), 0), InStream::Offer::taken);
+    Outgoing outgoing;
+    EXPECT_EQ(outgoing.lend().size(), kMostPayload);
+}
+
+/// The interface says more than a switch behind it carries.
+TEST(Exchange, believes_in_long_datagrams_when_one_has_come) {
+    Hosts hosts(2, {}, 1, 64, true, {4000, 4000});
+    const auto longest_of_all = [&] {
+        hosts.sent().clear();
+        hosts[0].write(0, kBankWords, hosts.all[0]->bank.data(), hosts.now);
+        hosts[0].commit(hosts.now);
+        EXPECT_TRUE(hosts.settle(50'000'000));
+        return longest(hosts.sent());
+    };
+    EXPECT_EQ(longest_of_all(), kDefaultPayload);
+    hosts[0].begin_other(hosts.now);
+    hosts[0].send_other_at_length(hosts.now);
+    EXPECT_EQ(longest(hosts.sent()), 4000U);
+    hosts.run(hosts.now + 10'000);
+    send_word(hosts, 1);  // by which it says so
+    EXPECT_EQ(longest_of_all(), 4000U);
+    hosts.sent().clear();
+    hosts[0].begin_other(hosts.now);
+    hosts[0].send_other_at_length(hosts.now);
+    EXPECT_LT(longest(hosts.sent()), kDefaultPayload) << "all know";
+}
+
 TEST(Exchange, sends_shorter_datagrams_where_receivers_hosts_have_little_room) {
     Hosts hosts(2, {}, 1, 64, true, {30'000, 30'000});
+    hosts.show_lengths();
     EXPECT_EQ(hosts[0].payload(), 30'000U);
     hosts[0].set_window(8 * bytes_charged(7500));
     EXPECT_EQ(hosts[0].payload(), 7500U);
