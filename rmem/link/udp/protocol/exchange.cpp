@@ -11,10 +11,6 @@ namespace rmem::udp {
 
 namespace {
 
-/// Of the longest datagrams the window has at least as many: what is begun, what comes, and what is
-/// under way meanwhile.
-constexpr std::size_t kLeastWindow = 8;
-
 constexpr std::size_t kMostPostWords = 1 + kMaxPostBytes / kWordBytes;
 static_assert(kMostPostWords <= most_batch_words(kLeastPayload));
 
@@ -57,36 +53,6 @@ Exchange::~Exchange() {
 }
 
 // ---- Members
-
-std::uint64_t Exchange::admit(unsigned node, std::int64_t now) {
-    if (composing_ && peers_[node].payload < open_payload_) send_batch(Length::as_needed, now);
-    const std::uint64_t first = out_.admit(node);
-    find_payload();
-    return first;
-}
-
-void Exchange::set_window(std::size_t charged) noexcept {
-    out_.set_window(std::max(charged, kLeastWindow * bytes_charged(kLeastPayload)));
-    find_payload();
-}
-
-/// The origin says what has reached it, and shows what reaches this node.
-void Exchange::hear_of_payload(Peer& peer, const Header& header, std::size_t bytes) noexcept {
-    reached_by_ = std::max(reached_by_, std::min(bytes, config_.payload));
-    const auto reaches = std::clamp<std::size_t>(header.payload, kLeastPayload, kMostPayload);
-    if (std::exchange(peer.payload, reaches) != reaches) find_payload();
-}
-
-/// What reaches all receivers, and of which the window has some.
-void Exchange::find_payload() noexcept {
-    std::size_t most = config_.payload;
-    out_.receivers().for_each(
-        [&](unsigned node) { most = std::min<std::size_t>(most, peers_[node].payload); });
-    while (kLeastWindow * bytes_charged(most) > out_.window() && most > kLeastPayload) {
-        most = std::max(most / 2 / kWordBytes * kWordBytes, kLeastPayload);
-    }
-    payload_ = most;
-}
 
 void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first,
                      std::int64_t now) {
@@ -313,15 +279,6 @@ DatagramWriter& Exchange::begin_other(std::int64_t now, std::size_t bytes) {
 
 void Exchange::send_other(std::int64_t now) {
     send(other_, now);
-}
-
-void Exchange::send_other_at_length(std::int64_t now) {
-    bool all_know = !out_.receivers().empty();
-    out_.receivers().for_each(
-        [&](unsigned node) { all_know = all_know && peers_[node].payload >= config_.payload; });
-    if (all_know || config_.sure >= config_.payload) return send_other(now);
-    other_.set_limit(std::max(config_.payload, payload_));
-    send(other_, now, Length::full);
 }
 
 // ---- Acknowledging
