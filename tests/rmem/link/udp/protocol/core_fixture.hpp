@@ -29,7 +29,8 @@ public:
             : ring(all),
               id(number),
               words(kBankWords),
-              core(config_of(number, all.nodes, incarnation), all.authenticator, *this, all.now) {
+              core(config_of(number, all.nodes, incarnation, all.payload), all.authenticator, *this,
+                   all.now) {
             ring.speakers.push_back(this);
         }
         ~Node() override {
@@ -89,9 +90,10 @@ public:
             if (odd == Odd::namesake) ++namesakes;
         }
 
-        static CoreConfig config_of(unsigned number, unsigned count, std::uint64_t incarnation) {
+        static CoreConfig config_of(unsigned number, unsigned count, std::uint64_t incarnation,
+                                    std::size_t payload = kDefaultPayload) {
             CoreConfig config;
-            config.exchange = Hosts::config_of(number, count, 64);
+            config.exchange = Hosts::config_of(number, count, 64, payload);
             config.exchange.incarnation = incarnation;
             config.exchange.salt = incarnation * 77 + number;
             config.seed = incarnation * 1000 + number;
@@ -273,6 +275,7 @@ public:
     std::map<unsigned, std::int64_t> paused;
     std::map<unsigned, unsigned> held_by_socket;  ///< of those
     unsigned socket_room = UINT_MAX;              ///< then they lose what comes
+    std::size_t payload = kDefaultPayload;        ///< of all nodes
     bool records = false;
     std::vector<std::vector<std::byte>> recorded, to_namesakes;
     std::vector<Node*> speakers;  ///< all that speak

@@ -35,6 +35,23 @@ TEST(Core, started_together_with_others_is_in_one_ring_with_them) {
     }
 }
 
+/// Whose networks may carry less than their interfaces say.
+TEST(Core, members_show_each_other_how_long_datagrams_may_be) {
+    for (const unsigned count : {2U, 5U}) {
+        Ring ring(count);
+        ring.payload = 9000;
+        for (unsigned n = 0; n < count; ++n) ring.start(n);
+        const auto is_said = [&] {
+            return std::all_of(ring.all.begin(), ring.all.end(), [](const auto& node) {
+                return node->core.exchange().payload() == 9000;
+            });
+        };
+        EXPECT_TRUE(
+            ring.run_until([&] { return ring.is_whole() && is_said(); }, 2000 * kMillisecond))
+            << count;
+    }
+}
+
 TEST(Core, a_crowd_that_shares_two_processors_becomes_one_ring_with_few_datagrams) {
     constexpr unsigned kNodes = 24;
     constexpr std::int64_t kSlice = 3 * kMillisecond;

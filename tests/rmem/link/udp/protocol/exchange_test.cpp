@@ -244,8 +244,24 @@ TEST(Exchange, takes_no_batch_that_it_could_not_forward) {
     const std::vector<std::byte> longest(kMostBodyBytes + 1);
     EXPECT_EQ(stream.offer(1, longest, 0), InStream::Offer::too_large);
     EXPECT_EQ(stream.offer(1, std::span(longest).first(kMostBodyBytes), 0), InStream::Offer::taken);
-    Outgoing outgoing;
-    EXPECT_EQ(outgoing.lend().size(), kMostPayload);
+
+    Hosts hosts(2, {}, 1, 64, false);
+    hosts.payloads.assign(2, kMostPayload);
+    std::vector<std::byte> body(kMostBodyBytes + ForwardedBatch::kHeadBytes);
+    store(body.data(), std::uint64_t{1});
+    for (std::size_t at = Batch::kHeadBytes; at < body.size();) {
+        const std::size_t words =
+            std::min(kBankWords, (body.size() - at - Place::kBytes) / kWordBytes);
+        Place{0, static_cast<std::uint16_t>(words)}.write(body.data() + at);
+        at += Place::kBytes + words * kWordBytes;
+    }
+    std::vector<std::byte> buffer(kMostPayload);
+    DatagramWriter writer(buffer, kMostPayload);
+    writer.begin({TagKind::none, 0, kRing, 100, 0, 1'000'000});
+    ASSERT_TRUE(writer.add_batch(body));
+    hosts[1].on_datagram(writer.finish(), hosts.now);
+    EXPECT_EQ(hosts[1].counters().outside, 1U);
+    EXPECT_EQ(hosts[1].applied(0), 0U);
 }
 
 /// The interface says more than a switch behind it carries.
