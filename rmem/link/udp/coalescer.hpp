@@ -24,8 +24,8 @@
 ///   a client's write in its log   the same                     the client's commit or progress;
 ///                                                              Engine::keep, each kKeepNs
 ///   a delayed write (faults)      its delay                    Outbox::on_time
-///   a datagram in a GSO batch     until the run or commit      Socket::queue, when the batch is
-///                                 ends that filled it          full; Engine by Socket::flush
+///   a datagram in a GSO batch     until the run or commit      Engine::send_outgoing, when the
+///                                 ends that filled it          batch is full; Engine::flush
 ///   an acknowledgement            kAckNs, or a quarter of a    any datagram; Exchange::on_tick
 ///                                 window (exchange.hpp)
 ///

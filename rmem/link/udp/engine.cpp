@@ -254,9 +254,7 @@ void Engine::do_what_is_due(std::int64_t now) {
 }
 
 void Engine::leave(Leaving leaving, std::int64_t now) {
-    if (leaving == Leaving::all) {
-        outbox_.send_coalesced(now);
-    }
+    if (leaving == Leaving::all) outbox_.send_coalesced(now);
     flush();
 }
 

@@ -206,7 +206,8 @@ private:
     [[nodiscard]] bool receive(std::int64_t& now);
     /// What the core has filled leaves; of a group when it is worth a call of the host.
     void send_outgoing() noexcept {
-        if (core_.outgoing().count() >= (is_in_group_ ? worth_a_call() : 1)) send_filled();
+        if (core_.outgoing().is_empty()) return;
+        if (!is_in_group_ || core_.outgoing().count() >= worth_a_call()) send_filled();
     }
     void flush() noexcept {
         if (!core_.outgoing().is_empty()) send_filled();

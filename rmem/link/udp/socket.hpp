@@ -96,7 +96,6 @@ public:
     /// To all other nodes with the next flush(), or when kMostInBatch are queued. Until then the
     /// bytes stay where they are.
     void queue(std::span<const std::byte> datagram) noexcept;
-    bool has_queued() const noexcept { return queued_ != 0; }
     /// Returns how many of those still queued were not sent, by fan-out counted for each node.
     std::size_t flush() noexcept { return queued_ == 0 ? 0 : send_queued(); }
 
