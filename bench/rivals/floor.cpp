@@ -4,8 +4,6 @@
 // CPUs, two lines as a barrier, and memcpy. No messaging system over coherent memory is faster.
 #include "method.hpp"
 
-#include <fcntl.h>
-
 namespace {
 
 using namespace rivals;
@@ -18,19 +16,6 @@ struct Lines {
     Line ball;
     Line arrived[2];
 };
-
-/// Nameless at once, so that nothing is left over; fork() passes the mapping on.
-Lines& create_lines() {
-    const std::string name = "/rivals-floor-" + std::to_string(getpid());
-    const int fd = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
-    require(fd >= 0, "cannot create the shared memory object " + name);
-    shm_unlink(name.c_str());
-    require(posix_fallocate(fd, 0, sizeof(Lines)) == 0, "no space in shared memory");
-    void* place = mmap(nullptr, sizeof(Lines), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    require(place != MAP_FAILED, "cannot map " + name);
-    return *new (place) Lines;
-}
 
 class FloorChannel {
 public:
@@ -94,10 +79,12 @@ void copy_stream(const System& system, const Options& options) {
 
 int measure(const Options& options) {
     const System system{"floor", "1"};
-    Lines& lines = create_lines();
+    Lines& lines = *new (shared_memory(sizeof(Lines))) Lines;
     return in_two_processes(
         options, [&](int rank, Meeting& meeting) { return FloorChannel(lines, rank, meeting); },
-        [&](FloorChannel& channel, bool leader) {
+        [&](FloorChannel& channel, int rank) {
+            const bool leader = rank == 0;
+            if (!options.steps.empty()) return measure_channel(system, channel, rank, 2, options);
             if (options.wants("pingpong")) pingpong(system, channel, leader, options);
             if (options.wants("barrier")) barrier(system, channel, 2, leader, options);
             if (leader && options.wants("stream")) copy_stream(system, options);

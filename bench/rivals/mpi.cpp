@@ -32,6 +32,20 @@ public:
         MPI_Waitall(int(sends_.size()), sends_.data(), MPI_STATUSES_IGNORE);
         sends_.clear();
     }
+    void post_receive(void* data, std::size_t size) {
+        MPI_Irecv(data, int(size), MPI_BYTE, peer_, 0, MPI_COMM_WORLD, &receives_.emplace_back());
+    }
+    void finish_receives() {
+        MPI_Waitall(int(receives_.size()), receives_.data(), MPI_STATUSES_IGNORE);
+        receives_.clear();
+    }
+    void send_to(int rank, const void* data, std::size_t size) {
+        MPI_Send(data, int(size), MPI_BYTE, rank, 0, MPI_COMM_WORLD);
+    }
+    void receive_any(void* data, std::size_t size) {
+        MPI_Recv(data, int(size), MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    void multicast(void* data, std::size_t size) { share(data, size); }
     void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
     void share(void* data, std::size_t size) {
         MPI_Bcast(data, int(size), MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -39,7 +53,7 @@ public:
 
 private:
     int peer_;
-    std::vector<MPI_Request> sends_;
+    std::vector<MPI_Request> sends_, receives_;
 };
 
 /// The launcher's environment tells the rank before MPI_Init, whose memory should be local already.
@@ -60,7 +74,7 @@ int measure(const Options& options, int& argc, char**& argv) {
     pin_to(options.cpus[std::size_t(rank % 2)]);
 
     MpiChannel channel(rank);
-    all_figures({RIVAL_NAME, RIVAL_VERSION}, channel, ranks, rank == 0, options);
+    measure_channel({RIVAL_NAME, RIVAL_VERSION}, channel, rank, ranks, options);
     MPI_Finalize();
     return 0;
 }

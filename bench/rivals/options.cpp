@@ -47,6 +47,8 @@ Options parse_options(int argc, char** argv, const char* about) {
         ->expected(2);
     app.add_option("--addresses", addresses, "the ranks' addresses")->delimiter(',')->expected(2);
     app.add_option("--interface", options.interface, "the network interface of both");
+    app.add_option("--steps", options.steps,
+                   "a directory with a FIFO for each rank: measure what these say (rhythms.hpp)");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -47,6 +47,14 @@ public:
         check(bbp_release(data));
     }
 
+    void send_to(int rank, const void* data, std::size_t size) {
+        check(bbp_send(rank, data, size));
+    }
+    void receive_any(void* data, std::size_t size) {
+        check(bbp_recv(BBP_ANY, data, size, nullptr));
+    }
+    void multicast(void* data, std::size_t size) { share(data, size); }
+
     void barrier() { check(bbp_barrier()); }
 
     void share(void* data, std::size_t size) {
@@ -66,7 +74,7 @@ private:
 int measure_many(const System& system, const Options& options, const std::string& ring) {
     return in_processes(options, options.ranks, [&](int rank) {
         BillboardChannel channel(rank, ring, options.ranks);
-        all_figures(system, channel, options.ranks, rank == 0, options);
+        measure_channel(system, channel, rank, options.ranks, options);
         peer_may_leave = 1;
         channel.barrier();
     });

@@ -29,7 +29,7 @@ class Rival:
         if not self.launchers:
             return [measure]
         return [
-            launcher() + measure + BARRIER_ALONE[ranks]
+            launcher() + measure + BARRIER_ALONE.get(ranks, [])
             for ranks, launcher in self.launchers.items()
             if ranks in setup.ranks and (ranks == 2 or "barrier" in setup.figures)
         ]
@@ -94,7 +94,7 @@ ICEORYX_TRACES = ("/tmp/rivals-iceoryx-*", "/tmp/roudi", "/tmp/roudi.lock",
                   "/dev/shm/" + grp.getgrgid(os.getgid()).gr_name)
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 OVER_UCX = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "posix,self"}
-OURS = Rival("rmem", launchers={n: by_itself for n in (2, 4)})
+OURS = Rival("rmem", launchers={n: by_itself for n in (2, 4)}, traces=["/dev/shm/rmem*.rivals-*"])
 RIVALS = [
     OURS,
     Rival("openmpi", AS_ROOT, {n: openmpi(n) for n in (2, 4)}),
@@ -107,6 +107,18 @@ RIVALS = [
     Rival("nanomsg_ipc"),
 ]
 FLOOR = Rival("floor")
+
+# --- every size in every rhythm (`curves`) --------------------------------------------------------
+
+BARE_RINGS = [Rival(f"bare_ring_{alignment}") for alignment in (16, 64)]
+COPY, FUTEX, TACHYON = Rival("copy"), Rival("futex"), Rival("tachyon")
+LAUNCHERS = {"rmem": lambda ranks: by_itself, "openmpi": openmpi, "mpich": mpich}
+
+
+def with_ranks(rival, ranks):
+    """The same, started in one way: with that number of ranks."""
+    launchers = {ranks: LAUNCHERS[rival.name](ranks)} if rival.name in LAUNCHERS else None
+    return Rival(rival.name, rival.env, launchers, rival.daemon, rival.traces)
 
 
 # --- over the network -----------------------------------------------------------------------------

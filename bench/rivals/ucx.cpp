@@ -80,6 +80,13 @@ public:
         for (ucs_status_ptr_t request : sends_) wait(request);
         sends_.clear();
     }
+    void post_receive(void* data, std::size_t size) {
+        receives_.push_back(ucp_tag_recv_nbx(worker_, data, size, tag, whole_tag, &plain_));
+    }
+    void finish_receives() {
+        for (ucs_status_ptr_t request : receives_) wait(request);
+        receives_.clear();
+    }
 
 private:
     void wait(ucs_status_ptr_t request) {
@@ -96,7 +103,7 @@ private:
     ucp_worker_h worker_ = create_worker(context_);
     ucp_ep_h endpoint_ = nullptr;
     ucp_request_param_t plain_{};
-    std::vector<ucs_status_ptr_t> sends_;
+    std::vector<ucs_status_ptr_t> sends_, receives_;
 };
 
 int measure(const Options& options) {
