@@ -30,7 +30,7 @@ public:
     static constexpr std::size_t kFilled = 60;
     /// Allocators take pages now and then.
     static constexpr std::uint64_t kAllowedBytes = 256 * 1024;
-    static constexpr std::uint64_t kHistoryBytes = 2 * 1024 * 1024;
+    static constexpr std::uint64_t kHistoryBytes = 4 * 1024 * 1024;  ///< of udp, two nodes'
 
     explicit Growth(std::string ring) : ring_(std::move(ring)) {}
 
