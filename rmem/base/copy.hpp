@@ -12,15 +12,38 @@ namespace rmem {
 
 inline constexpr std::size_t kShortBytes = 64;
 
-/// Two overlapping blocks of `Block` bytes cover any size from Block to 2 * Block.
-template <std::size_t Block>
-inline void copy_ends(void* to, const void* from, std::size_t bytes) noexcept {
-    unsigned char head[Block];
-    unsigned char tail[Block];
-    std::memcpy(head, from, Block);
-    std::memcpy(tail, static_cast<const char*>(from) + bytes - Block, Block);
-    std::memcpy(to, head, Block);
-    std::memcpy(static_cast<char*>(to) + bytes - Block, tail, Block);
+/// What a register holds: an array of these bytes would go through the stack.
+template <std::size_t Bytes>
+struct Block {
+    using Type [[gnu::vector_size(Bytes)]] = unsigned char;
+};
+
+/// Two overlapping blocks cover any size from `Bytes` to twice that.
+template <std::size_t Bytes>
+[[gnu::always_inline]] inline void copy_ends(void* to, const void* from,
+                                             std::size_t bytes) noexcept {
+    typename Block<Bytes>::Type head, tail;
+    std::memcpy(&head, from, Bytes);
+    std::memcpy(&tail, static_cast<const char*>(from) + bytes - Bytes, Bytes);
+    std::memcpy(to, &head, Bytes);
+    std::memcpy(static_cast<char*>(to) + bytes - Bytes, &tail, Bytes);
+}
+
+/// The same of 32 bytes, in registers of 16.
+template <>
+[[gnu::always_inline]] inline void copy_ends<32>(void* to, const void* from,
+                                                 std::size_t bytes) noexcept {
+    typename Block<16>::Type part[4];
+    const auto* in = static_cast<const char*>(from);
+    auto* out = static_cast<char*>(to);
+    std::memcpy(&part[0], in, 16);
+    std::memcpy(&part[1], in + 16, 16);
+    std::memcpy(&part[2], in + bytes - 32, 16);
+    std::memcpy(&part[3], in + bytes - 16, 16);
+    std::memcpy(out, &part[0], 16);
+    std::memcpy(out + 16, &part[1], 16);
+    std::memcpy(out + bytes - 32, &part[2], 16);
+    std::memcpy(out + bytes - 16, &part[3], 16);
 }
 
 /// Always inline: a call is part of what a short message costs.
