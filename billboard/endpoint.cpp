@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <type_traits>
+
 namespace billboard {
 
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::RingMemory, InlineBoard);
@@ -18,6 +20,7 @@ BILLBOARD_ENDPOINT_OF(extern template, , rmem::RingMemory, PaperBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::UdpMemory, InlineBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::UdpMemory, PaperBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, LineBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, PaperBoard);
 
 namespace {
@@ -34,7 +37,15 @@ std::unique_ptr<Endpoint> make(const std::shared_ptr<rmem::Seat<M>>& seat, const
                                Deadline deadline, const typename M::Options& options) {
     if (settings.board.layout == Layout::paper)
         return make_one<EndpointCore<M, PaperBoard>>(seat, settings, deadline, options);
-    return make_one<EndpointCore<M, InlineBoard>>(seat, settings, deadline, options);
+    if constexpr (std::is_same_v<M, rmem::DirectMemory>) {
+        return make_one<EndpointCore<M, LineBoard>>(seat, settings, deadline, options);
+    } else {
+        if constexpr (std::is_same_v<M, rmem::sim::SimMemory>) {
+            if (settings.board.layout == Layout::lines)
+                return make_one<EndpointCore<M, LineBoard>>(seat, settings, deadline, options);
+        }
+        return make_one<EndpointCore<M, InlineBoard>>(seat, settings, deadline, options);
+    }
 }
 
 /// `is_the_process`: its messages, beside its node.

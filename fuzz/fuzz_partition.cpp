@@ -25,17 +25,19 @@ using rmem::test::run_among_hostile_peers;
 constexpr unsigned kMostSteps = 10'000;  // an input is used up long before
 
 std::string run(unsigned kind, Choices choices) {
-    using billboard::InlineBoard, billboard::Layout, billboard::PaperBoard;
-    static const auto ring = rmem::test::hostile_ring("fuzz-" + std::to_string(::getpid()));
+    using billboard::InlineBoard, billboard::Layout, billboard::LineBoard, billboard::PaperBoard;
+    const auto name = "fuzz-" + std::to_string(::getpid());
+    static const auto ring = rmem::test::hostile_ring(name);
+    static const auto apart = rmem::test::hostile_ring(name + "-ring", rmem::LinkKind::ring);
     constexpr Layout kInline = Layout::inline_slots;
     switch (kind % 4) {
         case 0:
-            return run_among_hostile_peers<false, InlineBoard>(ring, kInline, choices, kMostSteps);
+            return run_among_hostile_peers<false, LineBoard>(ring, kInline, choices, kMostSteps);
         case 1:
             return run_among_hostile_peers<false, PaperBoard>(ring, Layout::paper, choices,
                                                               kMostSteps);
         case 2:
-            return run_among_hostile_peers<true, InlineBoard>(ring, kInline, choices, kMostSteps);
+            return run_among_hostile_peers<true, InlineBoard>(apart, kInline, choices, kMostSteps);
         default:
             return run_among_hostile_peers<true, PaperBoard>(ring, Layout::paper, choices,
                                                              kMostSteps);

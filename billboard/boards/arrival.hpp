@@ -6,7 +6,10 @@
 /// A posting board is the part of the billboard that differs between the two layouts: how a sender
 /// announces a message to a receiver and how the receiver finds it in order. Both boards offer
 ///
-///   kInlineBytes              payload that can be announced without a buffer; 0 if none
+///   kInlineBytes              payload that can be announced without a buffer, at most; 0 if none
+///   is_short(bytes)           whether such a message can, on this ring
+///   is_short_to(s, bytes)     whether that is the best way to s now
+///   can_join(bytes)           whether one of two pieces can, which post_joined does
 ///   open_rx(s, epoch)         forget the words there: from now on s's posts of this epoch count
 ///   open_tx(s, epoch)         s has opened: from now on this rank may post to it
 ///   close(s)                  nothing is posted to s; earlier ones count as acknowledged

@@ -56,9 +56,11 @@ class InlineBoard {
 
 public:
     static constexpr std::size_t kInlineBytes = billboard::kInlineBytes;
+    static constexpr bool kFollows = false;          ///< a message may be there in part
     static constexpr bool kFills = !M::kReplicated;  ///< large messages are posted before filled
     static constexpr bool kPostsWhole = rmem::PostsWhole<M>;
     static constexpr unsigned kSlots = M::kFar ? kFarSlots : kNearSlots;
+    static constexpr unsigned kMostUnread = kSlots;
     static constexpr std::uint32_t kTellEvery = kSlots / 2;
 
     InlineBoard(M& memory, const Geometry& geometry, unsigned me)
@@ -116,6 +118,13 @@ public:
     }
 
     // ---- Sending
+    [[nodiscard]] static constexpr bool is_short(std::size_t bytes) {
+        return bytes <= kInlineBytes;
+    }
+    [[nodiscard]] static constexpr bool is_short_to(unsigned, std::size_t bytes) {
+        return is_short(bytes);
+    }
+    [[nodiscard]] static constexpr bool can_join(std::size_t bytes) { return bytes <= kHeadBytes; }
     [[nodiscard, gnu::always_inline]] bool tx_room(unsigned s) {
         const Peer& p = peers_[s];
         return p.tail - p.acknowledged < kSlots || finds_room(s);

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+
 namespace billboard {
 
 using rmem::Errc;
@@ -29,6 +32,15 @@ std::size_t default_data_bytes(const rmem::RingConfig& config) {
     }
 }
 
+Layout layout_on(rmem::LinkKind link, Layout asked) {
+    return link == rmem::LinkKind::direct && asked == Layout::inline_slots ? Layout::lines : asked;
+}
+
+/// So many that all of them together do not grow with the square of the ranks, if that is possible.
+std::uint32_t lines_for(unsigned ranks) {
+    return std::clamp(std::bit_floor(kLinesInAll / (ranks * ranks)), kFewestLines, kMostLines);
+}
+
 std::size_t checked_data_bytes(const rmem::RingConfig& config, std::size_t asked) {
     const std::size_t bytes = asked == 0 ? default_data_bytes(config) : asked;
     if (bytes % rmem::kWordBytes != 0 || bytes < kMinDataBytes || bytes > kMaxDataBytes) {
@@ -43,20 +55,25 @@ std::size_t checked_data_bytes(const rmem::RingConfig& config, std::size_t asked
 }  // namespace
 
 const char* name_of(Layout layout) noexcept {
-    return layout == Layout::paper ? "paper" : "inline";
+    switch (layout) {
+        case Layout::paper: return "paper";
+        case Layout::lines: return "lines";
+        default: return "inline";
+    }
 }
 
 Layout parse_layout(const std::string& text) {
     if (text == "inline") return Layout::inline_slots;
     if (text == "paper") return Layout::paper;
+    if (text == "lines") return Layout::lines;
     throw Error(Errc::bad_environment,
                 fmt::format("RMEM_LAYOUT: there is no layout '{}'; give inline or paper", text));
 }
 
 Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
-    : layout_(board.layout),
+    : layout_(layout_on(config.link, board.layout)),
       ranks_(config.ranks),
-      fifo_slots_(fifo_slots_on(config.link)),
+      fifo_slots_(layout_ == Layout::lines ? 1 : fifo_slots_on(config.link)),
       base_(round_up(config.user_bytes, kLineBytes)),
       data_bytes_(checked_data_bytes(config, board.data_bytes)) {
     const bool paper = layout_ == Layout::paper;
@@ -75,7 +92,12 @@ Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
         messages_ = take(ranks_ * 4);
     } else {
         slots_ = take((ranks_ / 2 + 1) * fifo_slots_ * kLine);
-        tails_ = take(ranks_ * fifo_slots_ * kLine / 2);
+        if (layout_ == Layout::lines) {
+            lines_ = lines_for(ranks_);
+            lines_at_ = take(std::size_t{ranks_} * lines_ * kLine);
+        } else {
+            tails_ = take(ranks_ * fifo_slots_ * kLine / 2);
+        }
         bells_ = take(ranks_ * 4);
         filled_ = take(kBuffers * kLine);
     }
@@ -85,7 +107,7 @@ Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
 }
 
 std::optional<BoardConfig> board_of(const rmem::RingConfig& config) {
-    for (const Layout layout : {Layout::inline_slots, Layout::paper}) {
+    for (const Layout layout : {Layout::inline_slots, Layout::paper, Layout::lines}) {
         // The part of the region above one with the smallest partitions is for their data.
         BoardConfig board{layout, kMinDataBytes};
         const std::size_t least = Geometry(config, board).region_bytes();
@@ -113,7 +135,7 @@ std::uint64_t Geometry::hash() const noexcept {
         .add_word(base_)
         .add_word(data_bytes_)
         .add_word(partition_bytes_)
-        .add_word(fifo_slots_)
+        .add_word(fifo_slots_ + (std::uint64_t{lines_} << 32))
         .value();
 }
 

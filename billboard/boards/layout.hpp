@@ -12,17 +12,21 @@
 ///   barriers     writer r   arrival counts: one line for all ranks, one word per group id
 ///   descriptors  writer r   32 × { offset | part | class, length, sequence }: of a message in the
 ///                data
-///   ack[s]       writer s   s's answers to r's messages: consumed count, ACK flags, confirmation
+///   ack[s]       writer s   s's answers to r's messages: consumed count, ACK flags, confirmation,
+///                           with lines the line that s reads
 ///   paper:  message[s]  writer s   MESSAGE flags: one toggled bit per buffer of s
 ///   inline: pair[d][8]  writers r and r+d, half a line each: FIFO slots of both directions,
 ///                                 a flag word and the first 28 bytes of payload
 ///           tail[s][8]  writer s   bytes 28 to 60 of the payloads in s's slots
 ///           bell[s]     writer s   posts of s so far; used by more than 16 ranks on one bank
 ///           filled[32]  writer r   bytes that are in place of a message posted before it was whole
+///   lines:  as inline, with one slot for each direction, and for the FIFO and the tails
+///           line[s][n]  writer s   n lines that are a ring: a word, and 60 bytes of messages
 ///   data         writer r   the messages
 ///
 /// Two layouts, fixed when the ring is made: `paper` as printed, and `inline`, where flag and
-/// payload of a short message share a line, so that it costs one cache-line transfer. The two
+/// payload of a short message share a line, so that it costs one cache-line transfer. Where all
+/// ranks share one bank `inline` is `lines`, whose messages of up to 1 KiB go that way. The two
 /// directions of a pair share it too, since a rank that answers at once then owns the line already:
 /// measured 1.0 to 1.3 hops one way against 1.4 to 2.1 with a line for each direction
 /// (docs/design/billboard.md).
@@ -32,6 +36,7 @@
 
 #include "rmem/config.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -46,11 +51,14 @@ inline constexpr unsigned kFarSlots = 24;  ///< the same where answers take long
 constexpr unsigned fifo_slots_on(rmem::LinkKind link) noexcept {
     return link == rmem::LinkKind::udp ? kFarSlots : kNearSlots;
 }
-inline constexpr std::size_t kInlineBytes = 60;  ///< inline: payload of a slot
-inline constexpr std::size_t kHeadBytes = 28;    ///< inline: as much of it beside the flag word
-inline constexpr unsigned kBellRanks = 16;       ///< more ranks than this on one bank ring bells
-inline constexpr unsigned kBarrierIds = 64;      ///< BBP_MAX_BARRIERS
-inline constexpr unsigned kJoinedGroups = 16;    ///< BBP_MAX_JOINED
+inline constexpr std::size_t kInlineBytes = 60;      ///< inline: payload of a slot
+inline constexpr std::size_t kMostLineBytes = 1024;  ///< lines: payload of a message without buffer
+/// lines: of all pairs of ranks together, about; and of one pair and direction.
+inline constexpr std::uint32_t kLinesInAll = 1U << 16, kMostLines = 1024, kFewestLines = 8;
+inline constexpr std::size_t kHeadBytes = 28;  ///< inline: as much of it beside the flag word
+inline constexpr unsigned kBellRanks = 16;     ///< more ranks than this on one bank ring bells
+inline constexpr unsigned kBarrierIds = 64;    ///< BBP_MAX_BARRIERS
+inline constexpr unsigned kJoinedGroups = 16;  ///< BBP_MAX_JOINED
 inline constexpr std::size_t kMinDataBytes = 1024;
 inline constexpr std::size_t kMaxDataBytes = std::size_t{1} << 26;  ///< 24 bits of word offset
 inline constexpr std::size_t kDefaultDataBytes = std::size_t{1} << 22;
@@ -60,7 +68,7 @@ inline constexpr std::size_t kDefaultDataBytesReplicated = std::size_t{1} << 18;
 /// partitions in all banks would grow with the square of the nodes, and so the time to start them.
 inline constexpr std::size_t kDefaultDataTotalOfBank = std::size_t{1} << 22;
 
-enum class Layout : std::uint32_t { inline_slots = 1, paper = 2 };
+enum class Layout : std::uint32_t { inline_slots = 1, paper = 2, lines = 3 };
 
 RMEM_API const char* name_of(Layout layout) noexcept;
 RMEM_API Layout parse_layout(const std::string& text);
@@ -127,11 +135,23 @@ public:
     std::size_t region_bytes() const noexcept { return region_bytes_; }
     std::uint64_t hash() const noexcept;
 
+    /// `lines` where `inline` was asked for on a link with one bank.
     Layout layout() const noexcept { return layout_; }
     unsigned ranks() const noexcept { return ranks_; }
     std::size_t data_bytes() const noexcept { return data_bytes_; }
     /// inline: per pair of ranks and direction.
     unsigned fifo_slots() const noexcept { return fifo_slots_; }
+    /// lines: the same, a power of two.
+    std::uint32_t lines() const noexcept { return lines_; }
+    /// lines: how many the longest message touches, and how long that is.
+    std::uint32_t lines_of_longest() const noexcept {
+        return static_cast<std::uint32_t>((kHeaderBytes + most_line_bytes() + kLineRest - 1) /
+                                          kLineRest) +
+               1;
+    }
+    std::size_t most_line_bytes() const noexcept {
+        return std::min(kMostLineBytes, lines_ / 4 * kLineRest - kHeaderBytes);
+    }
 
     std::size_t incarnation(unsigned r) const noexcept { return partition(r); }
     std::size_t departed(unsigned r) const noexcept { return partition(r) + 4; }
@@ -149,6 +169,7 @@ public:
     std::size_t consumed(unsigned r, unsigned s) const noexcept { return ack(r, s, 0); }
     std::size_t ack_flags(unsigned r, unsigned s) const noexcept { return ack(r, s, 1); }
     std::size_t confirmed(unsigned r, unsigned s) const noexcept { return ack(r, s, 2); }
+    std::size_t position(unsigned r, unsigned s) const noexcept { return ack(r, s, 3); }
     /// paper: the flags that s sets for r.
     std::size_t message_flags(unsigned r, unsigned s) const noexcept {
         return partition(r) + messages_ + s * 4;
@@ -166,6 +187,10 @@ public:
     std::size_t tails(unsigned r, unsigned s) const noexcept {
         return partition(r) + tails_ + s * (fifo_slots_ * kLine / 2);
     }
+    /// lines: the first one from s to r; the next ones follow.
+    std::size_t lines(unsigned r, unsigned s) const noexcept {
+        return partition(r) + lines_at_ + std::size_t{s} * lines_ * kLine;
+    }
     std::size_t bell(unsigned r, unsigned s) const noexcept {
         return partition(r) + bells_ + s * 4;
     }
@@ -178,15 +203,18 @@ public:
 
 private:
     static constexpr std::size_t kLine = rmem::kLineBytes;
+    static constexpr std::size_t kHeaderBytes = rmem::kWordBytes;       // of a message in lines
+    static constexpr std::size_t kLineRest = kLine - rmem::kWordBytes;  // beside a line's word
     std::size_t ack(unsigned r, unsigned s, unsigned which) const noexcept {
         return partition(r) + acks_ + s * ack_stride_ + which * ack_step_;
     }
 
     Layout layout_;
     unsigned ranks_, fifo_slots_;
+    std::uint32_t lines_ = 0;
     std::size_t base_, data_bytes_, partition_bytes_ = 0, region_bytes_ = 0;
     std::size_t descriptors_ = 0, acks_ = 0, ack_stride_ = 0, ack_step_ = 0, messages_ = 0;
-    std::size_t slots_ = 0, tails_ = 0, bells_ = 0, filled_ = 0, data_ = 0;
+    std::size_t slots_ = 0, tails_ = 0, lines_at_ = 0, bells_ = 0, filled_ = 0, data_ = 0;
 };
 
 }  // namespace billboard

@@ -33,7 +33,9 @@ class PaperBoard {
 
 public:
     static constexpr std::size_t kInlineBytes = 0;
+    static constexpr bool kFollows = false;  ///< a message may be there in part
     static constexpr bool kFills = false;
+    static constexpr unsigned kMostUnread = kBuffers;
 
     PaperBoard(M& memory, const Geometry& geometry, unsigned me)
         : memory_(memory), geometry_(geometry), me_(me), peers_(geometry.ranks()) {}
@@ -59,6 +61,8 @@ public:
     }
 
     // ---- Sending
+    static constexpr bool is_short(std::size_t) { return false; }
+    static constexpr bool is_short_to(unsigned, std::size_t) { return false; }
     bool tx_room(unsigned s) const { return peers_[s].tx_open; }
     void post_inline(unsigned, Class, const void*, std::size_t) {}
     void describe(unsigned buffer, const Descriptor& d) {

@@ -20,6 +20,7 @@
 /// C functions. What they read lies in this object, without a pointer in between.
 
 #include "billboard/boards/inline_board.hpp"
+#include "billboard/boards/line_board.hpp"
 #include "billboard/boards/paper_board.hpp"
 #include "billboard/core/aborts_due.hpp"
 #include "billboard/core/answer_pause.hpp"
@@ -49,6 +50,10 @@ public:
     using Own = OwnRank<M, BoardOf>;
     using Board = typename Own::Board;
     static constexpr int kNobody = billboard::kNobody;
+    /// Where a store is the transfer, a call costs as much as what it does.
+    static constexpr bool kHasShortCalls = requires(Board board) {
+        board.post_at_once(0U, Class::user, nullptr, std::size_t{});
+    };
     /// Its calls are to be guarded (billboard/core/node_guard.hpp).
     static constexpr bool kMayLoseNode = Own::kMayLoseNode;
 
@@ -66,10 +71,49 @@ public:
     unsigned ranks() const noexcept override { return own_.ranks; }
     std::size_t partition_bytes() const noexcept override { return posting_.data_bytes(); }
 
+    /// send() of what is short and has room. False: it takes longer, so ask that. Calls nothing but
+    /// to wake somebody, and throws nothing.
+    [[nodiscard, gnu::always_inline]] bool send_at_once(int dest, const void* buf, std::size_t len,
+                                                        Class cls = Class::user) noexcept {
+        if constexpr (kHasShortCalls) {
+            const auto d = static_cast<unsigned>(dest);
+            if (d < own_.ranks && (buf != nullptr || len == 0) && !aborts_due_.any() &&
+                own_.board.post_at_once(d, cls, buf, len)) [[likely]] {
+                RMEM_MARK("send.before-wake");
+                own_.memory.notify(d);
+                return true;
+            }
+        }
+        return false;
+    }
+    /// recv() from a named rank of what is there, short and fits. BBP_EAGAIN: nothing is there;
+    /// kNobody: something that takes longer, or it is unknown.
+    [[nodiscard, gnu::always_inline]] int recv_at_once(int src, void* buf, std::size_t cap,
+                                                       std::size_t* len,
+                                                       Class cls = Class::user) noexcept {
+        if constexpr (kHasShortCalls) {
+            const auto s = static_cast<unsigned>(src);
+            if (s >= own_.ranks || buf == nullptr || !aside_.empty()) [[unlikely]]
+                return kNobody;
+            const int length = own_.board.receive_at_once(s, cls, buf, cap);
+            if (length < 0) return length == Board::kNothing ? BBP_EAGAIN : kNobody;
+            if (len != nullptr) *len = static_cast<std::size_t>(length);
+            return src;
+        }
+        return kNobody;
+    }
+    /// recv() after recv_at_once() has found nothing: another look at once would take the line from
+    /// its writer.
+    [[nodiscard]] int recv_after_look(int src, void* buf, std::size_t cap, std::size_t* len) {
+        return recv_later(src, buf, cap, len, {}, Class::user);
+    }
+
     [[gnu::always_inline]] int send(int dest, const void* buf, std::size_t len,
                                     Deadline deadline = {}, Class cls = Class::user) override {
-        if (Board::kInlineBytes != 0 && len <= Board::kInlineBytes &&
-            static_cast<unsigned>(dest) < own_.ranks && (buf != nullptr || len == 0)) [[likely]] {
+        if (send_at_once(dest, buf, len, cls)) return BBP_OK;
+        if (Board::kInlineBytes != 0 && static_cast<unsigned>(dest) < own_.ranks &&
+            own_.board.is_short_to(static_cast<unsigned>(dest), len) &&
+            (buf != nullptr || len == 0)) [[likely]] {
             const auto d = static_cast<unsigned>(dest);
             if ((own_.board.tx_room(d) || (!is_try(deadline) && await_room_briefly(d))) &&
                 !aborts_due_.any() && own_.memory.room(rmem::kLineBytes)) [[likely]] {
@@ -167,7 +211,7 @@ public:
                                                                   Class cls) {
         if constexpr (Board::kInlineBytes != 0 && !M::kReplicated) {
             const auto d = static_cast<unsigned>(dest);
-            if (head.size() + body.size() <= kHeadBytes && d < own_.ranks &&
+            if (own_.board.can_join(head.size() + body.size()) && d < own_.ranks &&
                 own_.board.tx_room(d) && !aborts_due_.any()) [[likely]] {
                 own_.board.post_joined(d, cls, head, body);
                 own_.memory.notify(d);
@@ -319,8 +363,8 @@ bool EndpointCore<M, BoardOf>::can_post_inline(std::span<const int> dests) {
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::mcast(std::span<const int> dests, const void* buf, std::size_t len,
                                     Deadline deadline, Class cls) {
-    if (Board::kInlineBytes != 0 && len <= Board::kInlineBytes && (buf != nullptr || len == 0) &&
-        can_post_inline(dests)) [[likely]] {
+    if (Board::kInlineBytes != 0 && own_.board.is_short(len) && (buf != nullptr || len == 0) &&
+        is_copied_to_each(dests.size(), len) && can_post_inline(dests)) [[likely]] {
         for (const int d : dests) own_.board.post_inline(static_cast<unsigned>(d), cls, buf, len);
         own_.memory.commit();
         for (const int d : dests) own_.memory.notify(static_cast<unsigned>(d));
@@ -336,7 +380,7 @@ int EndpointCore<M, BoardOf>::send_joined(std::span<const int> dests, Bytes head
                                           Class cls) {
     if (dests.size() == 1 && send_joined_at_once(dests[0], head, body, cls)) [[likely]]
         return BBP_OK;
-    if (!M::kReplicated && head.size() + body.size() > Board::kInlineBytes)
+    if (!M::kReplicated && !own_.board.is_short(head.size() + body.size()))
         return posting_.send_joined(dests, {head, body}, cls);
     const Bytes one = posting_.joined({head, body});
     return dests.size() == 1 ? send(dests[0], one.data(), one.size(), Deadline::now(), cls)
@@ -356,13 +400,13 @@ int EndpointCore<M, BoardOf>::send_joined(std::span<const int> dests, Bytes head
     declaration class visibility Barriers<OwnRank<Memory, BoardOf>>;    \
     declaration class visibility EndpointCore<Memory, BoardOf>
 
-BILLBOARD_ENDPOINT_OF(extern template, RMEM_API, rmem::DirectMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(extern template, RMEM_API, rmem::DirectMemory, LineBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::DirectMemory, PaperBoard);
 
 /// Where a store is the transfer, a call between libraries costs as much as what it does: who has
 /// this compiled in (billboard/bbp.h's calls, ports') asks by fastest() whether an endpoint is of
 /// it.
-using Fastest = EndpointCore<rmem::DirectMemory, InlineBoard>;
+using Fastest = EndpointCore<rmem::DirectMemory, LineBoard>;
 inline Fastest* fastest(Endpoint* endpoint) noexcept {
     return dynamic_cast<Fastest*>(endpoint);
 }

@@ -4,9 +4,7 @@
 
 namespace billboard {
 
-static_assert(InlineBoard<rmem::DirectMemory>::kSlots == fifo_slots_on(rmem::LinkKind::direct));
-
-BILLBOARD_ENDPOINT_OF(template, , rmem::DirectMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(template, , rmem::DirectMemory, LineBoard);
 BILLBOARD_ENDPOINT_OF(template, , rmem::DirectMemory, PaperBoard);
 
 }  // namespace billboard

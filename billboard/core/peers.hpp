@@ -151,6 +151,7 @@ private:
     void take_over(unsigned s);
     bool incarnation_is_over() const;
     void close_incarnation(unsigned s);
+    void count_half(unsigned s);
     bool has_confirmed(unsigned s) const;
     bool is_sound(unsigned s) const;
 
@@ -376,6 +377,14 @@ void Peers<Own>::close_incarnation(unsigned s) {
     RMEM_CHECK(is_sound(s));
 }
 
+/// What is still there is a message in whose middle its sender has died.
+template <class Own>
+void Peers<Own>::count_half(unsigned s) {
+    if constexpr (Own::Board::kFollows) {
+        if (peers_[s].rx_open && own_.board.has_next(s)) own_.count(Counter::halves_dropped);
+    }
+}
+
 /// What holds of s after each step: it is posted to only while it is received from and nothing of
 /// it is due (I1); a former incarnation's end is due while it is set aside (I5).
 template <class Own>
@@ -387,6 +396,7 @@ bool Peers<Own>::is_sound(unsigned s) const {
 
 template <class Own>
 int Peers<Own>::end_incarnation(unsigned s) {
+    count_half(s);
     close_incarnation(s);
     return tell_gone(s);
 }
@@ -398,7 +408,8 @@ template <class Own>
 void Peers<Own>::take_over(unsigned s) {
     Peer& p = peers_[s];
     Arrival a;
-    for (unsigned looks = kMostLooks; looks > 0 && p.rx_open && own_.board.peek(s, a); --looks) {
+    unsigned looks = kMostLooks + Own::Board::kMostUnread;
+    for (; looks > 0 && p.rx_open && own_.board.peek(s, a); --looks) {
         if (a.corrupt) {
             own_.drop(s, a, Counter::corrupt);
         } else if (!own_.is_filled(s, a)) {
@@ -408,6 +419,7 @@ void Peers<Own>::take_over(unsigned s) {
         }
         RMEM_MARK("return.one-taken-over");
     }
+    count_half(s);
     own_.board.close_rx(s);
     RMEM_MARK("return.taken-over");
     p.rx_open = false;

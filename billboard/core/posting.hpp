@@ -41,6 +41,12 @@ namespace billboard {
 inline constexpr std::size_t kFillBytes = 64 * 1024;  ///< piece of a message posted while filling
 inline constexpr std::size_t kFillFromBytes =
     64 * 1024;  ///< messages from this size on are filled so
+/// A multicast in one bank is copied to each receiver up to this sum: then none has to look for it
+/// elsewhere.
+inline constexpr std::size_t kMostCopiedBytes = 4096;
+constexpr bool is_copied_to_each(std::size_t receivers, std::size_t bytes) {
+    return receivers == 1 || bytes <= kInlineBytes || receivers * bytes <= kMostCopiedBytes;
+}
 inline constexpr std::size_t kMaxPartBytes = 256 * 1024;  ///< of a message larger than a partition
 
 /// A message, one piece behind the other. Only `body` may be larger than a partition.
@@ -114,6 +120,10 @@ private:
     bool are_connected(const Post& post) const {
         return std::all_of(post.dests.begin(), post.dests.end(),
                            [&](unsigned d) { return peers_.is_connected(d) || peers_.is_gone(d); });
+    }
+    [[nodiscard]] bool may_be_inline(const Post& post, std::size_t len) const {
+        if (post.dests.size() == 1) return own_.board.is_short_to(post.dests.front(), len);
+        return !kReplicated && own_.board.is_short(len);
     }
     /// Where a buffer lies in the bank.
     std::size_t place_of(unsigned buffer) const {
@@ -267,8 +277,8 @@ int Posting<Own>::try_post(Post& post, const Pieces& pieces, Class cls) {
     const auto& [head, body] = pieces;
     const std::size_t len = pieces.size();
     // Replicated banks get a multicast's payload once, whatever its size.
-    const bool is_inline = Board::kInlineBytes != 0 && len <= Board::kInlineBytes &&
-                           (!kReplicated || post.dests.size() == 1) && head.empty();
+    const bool is_inline = Board::kInlineBytes != 0 && head.empty() && may_be_inline(post, len) &&
+                           is_copied_to_each(post.dests.size(), len);
     if (const int result = ready(post, !is_inline, len); result != BBP_OK) return result;
     if (post.dests.empty()) return result_of(post);
     std::size_t at = 0;

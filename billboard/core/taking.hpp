@@ -544,7 +544,7 @@ int Taking<Own>::try_view(int src, const void** data, std::size_t* len, Class cl
                                            s));
     }
     if (src == BBP_ANY) set_next_any(own_.after(s));
-    if (small != nullptr && found == Found::board && a.is_inline) {
+    if (small != nullptr && found == Found::board && a.is_inline && a.length <= kInlineBytes) {
         std::memcpy(small, a.payload, a.length);
         *data = small;
         *len = a.length;

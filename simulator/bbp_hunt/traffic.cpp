@@ -59,6 +59,9 @@ void Traffic::run(rmem::sim::Process& process) {
     Me me{process, endpoint,
           rmem::Random(scenario_.seed * 1009 + rank * 31 + process.incarnation()), rank,
           process.incarnation()};
+    // Faults begin with the messages, and a rank whose words of joining are lost never joins.
+    ++opened_;
+    while (scenario_.loses && opened_ < Scenario::kRanks) process.sleep(kMicrosecond);
     const std::size_t buffers = free_buffers(me);
     while (!enough()) act(me);
     while (ranks_[rank].barriers < barriers_due()) barrier(me);

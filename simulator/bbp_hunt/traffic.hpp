@@ -75,6 +75,7 @@ private:
     std::size_t partition_;
     std::array<RankState, Scenario::kRanks> ranks_{};
     std::array<std::vector<std::byte>, Scenario::kRanks> out_, in_;
+    unsigned opened_ = 0;
     unsigned finished_ = 0;
     std::int64_t settle_until_ns_ = 0;
 };

@@ -27,6 +27,8 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     s.heavy = random.one_in(8);
     s.settings.board.layout =
         random.one_in(2) ? billboard::Layout::paper : billboard::Layout::inline_slots;
+    if (s.settings.board.layout != billboard::Layout::paper && seed % 2 == 0)
+        s.settings.board.layout = billboard::Layout::lines;
     s.settings.board.data_bytes =
         s.heavy ? kPartitions.back() : kPartitions.at(random.below(kPartitions.size()));
     s.timing = rmem::parse_timing(s.heavy ? "none" : kTimings.at(random.below(kTimings.size())));

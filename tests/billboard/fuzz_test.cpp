@@ -24,9 +24,9 @@ std::uint64_t seeds() {
 }
 
 template <bool Replicated, template <class> class Board>
-void run_seeds(billboard::Layout layout) {
+void run_seeds(billboard::Layout layout, LinkKind link = LinkKind::direct) {
     const RingName name;
-    const auto ring = hostile_ring(name.get());
+    const auto ring = hostile_ring(name.get(), link);
     for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
         Choices choices(seed);
         ASSERT_EQ((run_among_hostile_peers<Replicated, Board>(ring, layout, choices, kSteps)), "")
@@ -35,13 +35,13 @@ void run_seeds(billboard::Layout layout) {
 }
 
 TEST(HostilePeers, harm_nobody_on_direct_inline) {
-    run_seeds<false, billboard::InlineBoard>(billboard::Layout::inline_slots);
+    run_seeds<false, billboard::LineBoard>(billboard::Layout::inline_slots);
 }
 TEST(HostilePeers, harm_nobody_on_direct_paper) {
     run_seeds<false, billboard::PaperBoard>(billboard::Layout::paper);
 }
 TEST(HostilePeers, harm_nobody_on_replicated_inline) {
-    run_seeds<true, billboard::InlineBoard>(billboard::Layout::inline_slots);
+    run_seeds<true, billboard::InlineBoard>(billboard::Layout::inline_slots, LinkKind::ring);
 }
 TEST(HostilePeers, harm_nobody_on_replicated_paper) {
     run_seeds<true, billboard::PaperBoard>(billboard::Layout::paper);
@@ -92,11 +92,11 @@ TEST(HostilePeers, peers_that_post_without_end_do_not_detain_a_rank_that_takes_o
 
 /// A reader that believes what it reads.
 template <class M>
-class TrustingBoard : public billboard::InlineBoard<M> {
+class TrustingBoard : public billboard::LineBoard<M> {
 public:
-    using billboard::InlineBoard<M>::InlineBoard;
+    using billboard::LineBoard<M>::LineBoard;
     bool peek(unsigned s, billboard::Arrival& a) {
-        const bool found = billboard::InlineBoard<M>::peek(s, a);
+        const bool found = billboard::LineBoard<M>::peek(s, a);
         a.corrupt = false;
         return found;
     }

@@ -58,6 +58,8 @@ const std::map<std::string, std::set<std::string>> kOnlyOn = {
     {"mcast.described", {"direct_paper", "ring_inline"}},
     {"post.before-bell", {"direct_bells"}},
     {"post.described", {"direct_paper"}},
+    {"post.line-posted", {"direct_inline"}},
+    {"post.line-written", {"direct_inline"}},
     {"post.slot-written", {"direct_inline", "ring_inline"}},
     {"receive.inline-copied", {"direct_inline", "ring_inline"}},
     {"send.announced-unfilled", {"direct_inline"}},

@@ -6,6 +6,7 @@
 /// Thread safety: one thread. Errors: std::logic_error after the first wrong step.
 
 #include "billboard/boards/inline_board.hpp"
+#include "billboard/boards/line_board.hpp"
 #include "billboard/boards/paper_board.hpp"
 #include "tests/support/plain_memory.hpp"
 
@@ -18,6 +19,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace billboard::test {
@@ -39,11 +41,17 @@ struct Kind {
     using Board = BoardOf<Memory>;
     static constexpr bool kIsInline = Board::kInlineBytes != 0;
     static constexpr bool kIsFar = Far;
-    static constexpr unsigned kSlots = Far ? kFarSlots : kNearSlots;
+    static constexpr bool kIsLines = std::is_same_v<Board, LineBoard<Memory>>;
+    /// Messages that wait for their receiver, at most.
+    static constexpr unsigned kSlots = kIsLines ? Board::kMostUnread : Far ? kFarSlots : kNearSlots;
     /// Messages for which there is room when all before were taken, and no answer came.
-    static constexpr unsigned kCertain = Far ? kFarSlots / 2 + 1 : kNearSlots;
-    static constexpr Layout kLayout = kIsInline ? Layout::inline_slots : Layout::paper;
-    static constexpr const char* kName = Far          ? "inline_far"
+    static constexpr unsigned kCertain = kIsLines ? 12 : Far ? kFarSlots / 2 + 1 : kNearSlots;
+    static constexpr Layout kLayout = kIsLines    ? Layout::lines
+                                      : kIsInline ? Layout::inline_slots
+                                                  : Layout::paper;
+    static constexpr std::size_t kMostBytes = kIsLines ? kMostLineBytes : kInlineBytes;
+    static constexpr const char* kName = kIsLines     ? Replicated ? "lines_replicated" : "lines"
+                                         : Far        ? "inline_far"
                                          : kIsInline  ? Replicated ? "inline_replicated" : "inline"
                                          : Replicated ? "paper_replicated"
                                                       : "paper";
@@ -51,7 +59,9 @@ struct Kind {
 
 inline Geometry geometry_of(Layout layout, unsigned ranks, bool is_far = false) {
     rmem::RingConfig config;
-    config.link = is_far ? rmem::LinkKind::udp : rmem::LinkKind::direct;
+    config.link = is_far                    ? rmem::LinkKind::udp
+                  : layout == Layout::lines ? rmem::LinkKind::direct
+                                            : rmem::LinkKind::ring;
     config.ranks = config.nodes = ranks;
     config.user_bytes = 0;
     return {config, {layout, kMinDataBytes}};
@@ -104,7 +114,8 @@ public:
         if (!K::kIsInline || !p.tx_open) return room;
         require(!room || p.sent.size() < K::kSlots, "there is no room beyond the last slot");
         // A receiver that has taken this number has told, without being asked.
-        const bool told = p.sent.size() + told_every() <= K::kSlots && saw_all;
+        const bool told =
+            saw_all && (K::kIsLines ? p.sent.empty() : p.sent.size() + told_every() <= K::kSlots);
         require(room || !told, "there is room after the receiver has taken what it was sent");
         return room;
     }
@@ -115,7 +126,11 @@ public:
         } else {
             if (!room(from, to)) return false;
             const Payload payload = payload_of(++id_);
-            board(from).post_inline(to, cls, payload.data(), bytes);
+            bool is_posted = false;
+            if constexpr (K::kIsLines)
+                is_posted =
+                    id_ % 2 == 0 && board(from).post_at_once(to, cls, payload.data(), bytes);
+            if (!is_posted) board(from).post_inline(to, cls, payload.data(), bytes);
             pair(from, to).sent.push_back({id_, bytes, cls, true, 0});
             return true;
         }
@@ -148,11 +163,14 @@ public:
     bool look(unsigned to, unsigned from, Arrival& a) {
         const Pair& p = pair(from, to);
         const bool has = board(to).has_next(from);
-        require(board(to).peek(from, a) == has, "has_next and peek say the same");
+        const bool shows = board(to).peek(from, a);
+        // A message in lines is there when its beginning is, and shown when it is there whole.
+        const bool is_coming = K::kIsLines && has && !shows && !sees_all(from, to);
+        require(shows == has || is_coming, "has_next and peek say the same");
         require(!has || !p.sent.empty(), "nothing is shown that was not sent or was taken");
-        require(has || p.sent.empty() || !sees_all(from, to), "what was sent is shown");
-        if (has) compare(to, from, p.sent.front(), a);
-        return has;
+        require(shows || p.sent.empty() || !sees_all(from, to), "what was sent is shown");
+        if (shows) compare(to, from, p.sent.front(), a);
+        return shows;
     }
     bool take(unsigned to, unsigned from, bool keeps_buffer = false) {
         Arrival a;
@@ -170,15 +188,19 @@ public:
         } else {
             Pair& p = pair(from, to);
             Payload buf;
-            const bool had = board(to).has_next(from);
-            const int length = board(to).receive_head(from, cls, buf.data(), cap);
+            const bool had = board(to).has_next(from) && (!K::kIsLines || sees_all(from, to));
+            int length = -1;
+            if constexpr (K::kIsLines)
+                if (cap % 2 == 0) length = board(to).receive_at_once(from, cls, buf.data(), cap);
+            if (length < 0) length = board(to).receive_head(from, cls, buf.data(), cap);
             if (length < 0) {
-                const bool fits = had && p.sent.front().is_inline && p.sent.front().cls == cls &&
-                                  p.sent.front().bytes <= std::min(cap, kHeadBytes);
-                require(!fits, "what is whole in its slot, of that class and fits is received");
+                const bool fits =
+                    had && p.sent.front().is_inline && p.sent.front().cls == cls &&
+                    p.sent.front().bytes <= std::min(cap, K::kIsLines ? cap : kHeadBytes);
+                require(!fits, "what is whole, of that class and fits is received");
                 return false;
             }
-            require(had && p.sent.front().is_inline && p.sent.front().cls == cls,
+            require(!p.sent.empty() && p.sent.front().is_inline && p.sent.front().cls == cls,
                     "only what was asked for is received");
             require(static_cast<std::size_t>(length) == p.sent.front().bytes, "it has its length");
             require_payload(p.sent.front(), buf.data());
@@ -266,7 +288,7 @@ public:
     }
 
 private:
-    using Payload = std::array<std::byte, 64>;
+    using Payload = std::array<std::byte, K::kMostBytes + 4>;
     struct Sent {
         std::uint32_t id;
         std::size_t bytes;
@@ -408,7 +430,11 @@ private:
     }
     void send(unsigned from, unsigned to) {
         const Class cls = one_in(4) ? Class::mpi : Class::user;
-        const unsigned bytes = one_in(4) ? one_of(kInlineBytes + 1) : one_of(kHeadBytes + 1);
+        unsigned bytes = one_in(4) ? one_of(kInlineBytes + 1) : one_of(kHeadBytes + 1);
+        if (K::kIsLines && one_in(8)) {
+            const auto most = static_cast<unsigned>(all_.geometry().most_line_bytes());
+            bytes = one_of(std::min(one_in(4) ? most : 200U, most) + 1);
+        }
         switch (one_of(8)) {
             case 0: all_.post_alone(from, to, bytes, cls); break;
             case 1: all_.multicast(from, one_of((1U << all_.ranks()) - 1) + 1, bytes, cls); break;
@@ -426,7 +452,7 @@ private:
                 break;
             default:
                 if (!all_.receive_head(to, from, one_in(8) ? Class::mpi : Class::user,
-                                       one_in(8) ? one_of(kHeadBytes) : kInlineBytes)) {
+                                       one_in(8) ? one_of(kHeadBytes) : unsigned{K::kMostBytes})) {
                     all_.take(to, from);
                 }
         }

@@ -216,9 +216,13 @@ private:
                             : geometry_.bell(owner, writer)}) {
                     mark(word, kWordBytes, is_mine);
                 }
-                for (unsigned i = 0; !paper && i < geometry_.fifo_slots(); ++i) {
+                for (unsigned i = 0; !paper && i < geometry_.fifo_slots(); ++i)
                     mark(geometry_.slots(owner, writer) + i * kLineBytes, kHalf, is_mine);
-                    mark(geometry_.tails(owner, writer) + i * kHalf, kHalf, is_mine);
+                if (geometry_.layout() == billboard::Layout::lines) {
+                    mark(geometry_.position(owner, writer), kWordBytes, is_mine);
+                    mark(geometry_.lines(owner, writer), geometry_.lines() * kLineBytes, is_mine);
+                } else if (!paper) {
+                    mark(geometry_.tails(owner, writer), geometry_.fifo_slots() * kHalf, is_mine);
                 }
             };
             if (s != kMe) {
@@ -294,6 +298,7 @@ private:
             return put(flags, get(flags) ^ (1U << buffer));
         }
         put(geometry_.filled(s, buffer), some_length());
+        if (geometry_.layout() == billboard::Layout::lines) return post_lines(s, buffer, d);
         // The next that rank 0 takes is one of those that it has not told to have consumed.
         const std::uint32_t count = get(geometry_.consumed(s, kMe)) + choices_.below(5);
         const unsigned place = choices_.below(2) == 0 ? 0 : choices_.below(geometry_.fifo_slots());
@@ -308,6 +313,37 @@ private:
         put(slot, (count + 1) << 26 | toggle | choices_.below(16) << 21 | epoch << 13 |
                       static_cast<std::uint32_t>(cls) << 9 | kind << 6 | low);
         put(geometry_.bell(kMe, s), count + 1);
+    }
+    /// The same where the layout is `lines`: in the slot, or in a line that rank 0 may be at.
+    void post_lines(unsigned s, unsigned buffer, const billboard::Descriptor& d) {
+        const std::uint32_t epoch = kMyIncarnation + get(geometry_.incarnation(s));
+        const std::uint32_t kind = choices_.below(16) == 0 ? choices_.below(4) : choices_.below(3);
+        const auto cls = static_cast<std::uint32_t>(d.cls);
+        put_descriptor(geometry_.descriptor(s, buffer), d);
+        put(geometry_.bell(kMe, s), get(geometry_.consumed(s, kMe)) + choices_.below(5));
+        if (choices_.below(2) == 0) {
+            const std::size_t slot = geometry_.slots(kMe, s);
+            put_descriptor(slot + kWordBytes, d);
+            const std::uint32_t low =
+                kind == 0 || choices_.below(16) == 0 ? choices_.below(64) : buffer;
+            return put(slot, (~get(slot) & (1U << 31)) | (epoch & 0xff) << 23 |
+                                 choices_.below(1024) << 13 | cls << 9 | kind << 6 | low);
+        }
+        const std::uint32_t lines = geometry_.lines();
+        const std::uint32_t number = get(geometry_.position(s, kMe)) + choices_.below(6);
+        const std::size_t line = geometry_.lines(kMe, s) + number % lines * kLineBytes;
+        std::uint32_t at = choices_.below(4) == 0 ? choices_.below(15) : 0;
+        for (; at < 15; at += 1 + choices_.below(6)) {  // headers, where one may be looked for
+            std::uint32_t low = kind == 0 ? some_length() & 0xfff : buffer;
+            if (choices_.below(4) != 0 && kind == 0) low = choices_.below(130);
+            const std::size_t word = line + (1 + at) * kWordBytes;
+            put(word, choices_.below(1024) << 22 | choices_.below(2) << 18 | cls << 14 |
+                          kind << 12 | low);
+            if (at + 2 < 15) put_descriptor(word + kWordBytes, d);
+        }
+        const std::uint32_t stamp =
+            ((number & lines) != 0 ? 1U << 31 : 0) | ((epoch << 5) & 0x7fffffff);
+        put(line, stamp | choices_.below(32));
     }
     void put_descriptor(std::size_t at, const billboard::Descriptor& d) {
         put(at, d.place_word());

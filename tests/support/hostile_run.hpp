@@ -226,8 +226,10 @@ std::string run_among_hostile_peers(const std::shared_ptr<Ring>& ring, billboard
 }
 
 /// The ring that such runs are members of; its own bank is not used.
-inline std::shared_ptr<Ring> hostile_ring(const std::string& name) {
+inline std::shared_ptr<Ring> hostile_ring(const std::string& name,
+                                          LinkKind link = LinkKind::direct) {
     RingConfig config;
+    config.link = link;
     config.name = name;
     config.nodes = config.ranks = HostileBank::kRanks;
     config.user_bytes = 4096;

@@ -32,7 +32,8 @@ struct KindNames {
 };
 using Inline = Kind<InlineBoard, false>;
 using Kinds = ::testing::Types<Inline, Kind<InlineBoard, true>, Kind<InlineBoard, true, true>,
-                               Kind<PaperBoard, false>, Kind<PaperBoard, true>>;
+                               Kind<PaperBoard, false>, Kind<PaperBoard, true>,
+                               Kind<LineBoard, false>, Kind<LineBoard, true>>;
 TYPED_TEST_SUITE(Boards, Kinds, KindNames);
 
 constexpr unsigned kSteps = rmem::test::kSanitized ? 40'000 : 400'000;
@@ -86,7 +87,7 @@ TYPED_TEST(Boards, show_a_burst_of_any_length_after_silence_of_any_length) {
 
 TYPED_TEST(Boards, take_messages_of_others_while_their_own_are_left_unread) {
     // 0 is silent, or has said something that 1 does not read, while 1 sends to it.
-    for (unsigned said = 0; said <= TypeParam::kSlots; ++said) {
+    for (unsigned said = 0; said <= std::min(TypeParam::kSlots, kFarSlots); ++said) {
         Ranks<TypeParam> all(2);
         for (unsigned round = 0; round < 300; ++round) {
             for (unsigned i = 0; i < said && all.post_inline(0, 1, 4); ++i) {
@@ -134,7 +135,11 @@ TYPED_TEST(Boards, give_room_to_a_sender_to_whom_nothing_is_said) {
         ASSERT_TRUE(all.take(1, 0));
     }
     const std::uint64_t answers = all.banks().stores(1) - before;
-    EXPECT_EQ(answers, TypeParam::kIsInline ? kMessages / (TypeParam::kSlots / 2) : kMessages);
+    if constexpr (TypeParam::kIsLines) {  // two words each: of messages, and of lines
+        EXPECT_EQ(answers, 2 * (kMessages / TypeParam::Board::kTellEvery));
+    } else {
+        EXPECT_EQ(answers, TypeParam::kIsInline ? kMessages / (TypeParam::kSlots / 2) : kMessages);
+    }
 }
 
 /// For the inline board alone.
@@ -191,6 +196,131 @@ TYPED_TEST(InlineBoards, do_not_take_a_count_for_news_that_is_sixteen_messages_o
                 ASSERT_TRUE(all.take(0, 1));
                 ASSERT_FALSE(all.room(0, 1)) << after << " messages after the count";
             }
+        }
+    }
+}
+
+/// For the board with lines alone.
+template <class K>
+struct LineBoards : ::testing::Test {};
+using LineKinds = ::testing::Types<Kind<LineBoard, false>, Kind<LineBoard, true>>;
+TYPED_TEST_SUITE(LineBoards, LineKinds, KindNames);
+
+/// A line's word: how many words of it are there, and that no more come.
+constexpr std::uint32_t kThere = 15, kClosed = 16;
+
+template <class K>
+std::uint32_t line_word(Ranks<K>& all, unsigned line) {
+    return all.banks().load(0, all.geometry().lines(1, 0) + line * rmem::kLineBytes);
+}
+
+TYPED_TEST(LineBoards, keep_two_ranks_that_answer_each_other_in_the_slot) {
+    Ranks<TypeParam> all(2);
+    const std::uint64_t before = all.banks().stores(0) + all.banks().stores(1);
+    constexpr unsigned kRounds = 1000;
+    for (unsigned i = 0; i < kRounds; ++i) {
+        ASSERT_TRUE(all.post_inline(0, 1, 4) && all.take(1, 0));
+        ASSERT_EQ(all.last_place(), 0U);
+        ASSERT_TRUE(all.post_inline(1, 0, 4) && all.take(0, 1));
+        ASSERT_EQ(all.last_place(), 0U);
+    }
+    // Payload and flag, and nothing for acknowledgements.
+    EXPECT_EQ(all.banks().stores(0) + all.banks().stores(1) - before, 2 * 2 * kRounds);
+}
+
+TYPED_TEST(LineBoards, begin_a_line_for_each_message_that_is_answered) {
+    Ranks<TypeParam> all(2);
+    for (unsigned i = 0; i < 100; ++i) {
+        ASSERT_TRUE(all.post_inline(0, 1, 40) && all.take(1, 0));
+        EXPECT_EQ(line_word(all, i) & (kThere | kClosed), 11 | kClosed);
+        ASSERT_TRUE(all.post_inline(1, 0, 40) && all.take(0, 1));
+    }
+}
+
+TYPED_TEST(LineBoards, put_the_messages_of_a_stream_behind_each_other) {
+    Ranks<TypeParam> all(2);
+    ASSERT_TRUE(all.post_inline(0, 1, 8));  // in the slot
+    for (unsigned words = 3; words <= 15; words += 3) {
+        ASSERT_TRUE(all.post_inline(0, 1, 8));
+        EXPECT_EQ(line_word(all, 0) & kThere, words);
+        EXPECT_EQ((line_word(all, 0) & kClosed) != 0, words == 15);
+    }
+    ASSERT_TRUE(all.post_inline(0, 1, 57));  // and over the end of a line
+    ASSERT_TRUE(all.post_inline(0, 1, 0));
+    EXPECT_EQ(line_word(all, 1) & kThere, 15U);
+    EXPECT_EQ(line_word(all, 2) & kThere, 2U);
+    all.drain();
+    EXPECT_EQ(all.waiting(0, 1), 0U);
+}
+
+TYPED_TEST(LineBoards, write_no_line_again_before_its_reader_has_left_it) {
+    for (const unsigned ranks : {64U, 100U}) {  // with few lines for each pair
+        Ranks<TypeParam> all(ranks);
+        const auto most = static_cast<unsigned>(all.geometry().most_line_bytes());
+        ASSERT_LE(all.geometry().lines(), 16U);
+        std::mt19937 rng(ranks);
+        for (unsigned round = 0; round < kSteps / 100; ++round) {
+            while (all.post_inline(0, 1, rng() % (most + 1)) && rng() % 16 != 0) {
+            }
+            for (unsigned taken = rng() % 8; taken > 0 && all.take(1, 0); --taken) {
+            }
+            if (rng() % 4 == 0) {
+                while (all.take(1, 0)) {
+                }
+            }
+            if (rng() % 4 == 0 && all.post_inline(1, 0, 8)) {
+                ASSERT_TRUE(all.take(0, 1));
+            }
+        }
+    }
+}
+
+TYPED_TEST(LineBoards, have_room_for_the_longest_message_whenever_all_is_taken) {
+    for (const unsigned ranks : {2U, 64U, 255U}) {
+        Ranks<TypeParam> all(ranks);
+        const std::size_t most = all.geometry().most_line_bytes();
+        for (unsigned i = 0; i < 3 * all.geometry().lines(); ++i) {
+            ASSERT_TRUE(all.post_inline(0, 1, most)) << ranks << " ranks, message " << i;
+            ASSERT_TRUE(all.take(1, 0));
+        }
+    }
+}
+
+TYPED_TEST(LineBoards, show_nothing_of_words_that_no_rank_writes_but_corrupt_messages) {
+    Ranks<TypeParam> all(3);
+    std::mt19937 rng(7);
+    auto& victim = all.board(1);
+    const std::size_t slot = all.geometry().slots(1, 0), lines = all.geometry().lines(1, 0);
+    const std::size_t told = all.geometry().consumed(1, 0), left = all.geometry().position(1, 0);
+    for (unsigned i = 0; i < kSteps; ++i) {
+        const std::size_t line = rng() % 2 == 0 ? slot : lines + rng() % 8 * rmem::kLineBytes;
+        // Half of them one bit from the present value, so that many look new.
+        const std::uint32_t now = all.banks().load(0, line);
+        const auto word =
+            static_cast<std::uint32_t>(rng() % 2 == 0 ? rng() : now ^ 1U << rng() % 32);
+        all.banks().store(0, line, word);
+        for (unsigned w = 1; w < 8; ++w) {
+            all.banks().store(0, line + w * 4, static_cast<std::uint32_t>(rng()) >> rng() % 32);
+        }
+        all.banks().store(0, told, static_cast<std::uint32_t>(rng()));
+        all.banks().store(0, left, static_cast<std::uint32_t>(rng()));
+        Arrival a;
+        std::array<std::byte, kMostLineBytes> copy;
+        if (victim.peek(0, a)) {
+            ASSERT_TRUE(a.corrupt ||
+                        (a.is_inline ? a.length <= kMostLineBytes
+                                     : a.buffer < kBuffers && a.descriptor.offset + a.length <=
+                                                                  all.geometry().data_bytes()));
+            if (a.is_inline && !a.corrupt) std::memcpy(copy.data(), a.payload, a.length);
+            victim.take(0, a);
+        }
+        const int length = victim.receive_at_once(0, Class::user, copy.data(), copy.size());
+        ASSERT_LE(length, static_cast<int>(copy.size()));
+        if (victim.tx_room(0)) victim.post_inline(0, Class::user, &word, sizeof word);
+        // The third rank notices nothing.
+        if (i % 16 == 0) {
+            ASSERT_TRUE(all.post_inline(2, 1, 40) && all.take(1, 2));
+            ASSERT_TRUE(all.post_inline(1, 2, 8) && all.take(2, 1));
         }
     }
 }

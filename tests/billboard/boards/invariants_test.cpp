@@ -36,6 +36,12 @@ TEST(InlineBoardDeathTest, checks_that_there_is_a_slot_for_what_is_posted) {
     EXPECT_BROKEN(alone.board.post_inline(0, Class::user, nullptr, 0));
 }
 
+TEST(LineBoardDeathTest, checks_that_there_is_room_for_what_is_posted) {
+    Alone<LineBoard<SimulatedMemory>> alone(Layout::lines);
+    while (alone.board.tx_room(0)) alone.board.post_inline(0, Class::user, nullptr, 0);
+    EXPECT_BROKEN(alone.board.post_inline(0, Class::user, nullptr, 0));
+}
+
 TEST(PaperBoardDeathTest, checks_that_what_is_taken_was_found) {
     Alone<PaperBoard<SimulatedMemory>> alone(Layout::paper);
     alone.board.post_alone(0, 0, {});

@@ -349,7 +349,10 @@ TEST_P(Fm2, what_a_handler_sends_while_the_network_is_full_leaves_later_and_in_o
 }
 
 TEST_P(Fm2, a_node_that_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was_begun_arrives) {
-    run(2, [](Rank& me) {
+    // On direct the lines of a pair of ranks hold all for which FM has credits.
+    const bool network_is_short = std::string_view(GetParam().link) != "direct" ||
+                                  std::string_view(GetParam().layout) == "paper";
+    run(2, [network_is_short](Rank& me) {
         Session session;
         FM_register_handler(1, receive_message);
         const auto most = static_cast<std::uint32_t>(FM_packet_bytes());
@@ -370,7 +373,8 @@ TEST_P(Fm2, a_node_that_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was
                 }
                 check(begun < 100'000, "a node that takes nothing has no room forever");
             }
-            check(FM_packets_kept() != 0, "packets for which the network had no room");
+            if (network_is_short)
+                check(FM_packets_kept() != 0, "packets for which the network had no room");
             me.shared[1] = begun;
             me.raise(0);
             await(

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The words of a slot and of lines: their formats, what is known of a pair of ranks, and how a
+/// message is found in them. The rules are in billboard/boards/line_board.hpp, which uses this.
+///
+/// Flag word   toggle:1 | epoch:8 | count:10 | class:4 | kind:3 | length or buffer:6
+/// Line word   lap:1 | epoch:26 | closed:1 | words of the line that are there:4
+/// Header      count:10 | 0:3 | in a stream:1 | class:4 | kind:2 | length or buffer:12
+///   A slot is new when its toggle has changed, a line when more of it is there in this lap.
+///   The epoch is that of the two ranks' incarnations together, so a former incarnation's message
+///   is never taken for new. The count is of the messages that its sender has taken from the
+///   receiver.
+///
+/// What a peer wrote is read once, bounded and then used. Thread safety: one thread. Progress: as
+/// LineBoard, which states the invariants.
+
+#include "billboard/boards/arrival.hpp"
+#include "rmem/base/check.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/base/copy.hpp"
+#include "rmem/link/memory.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace billboard {
+
+template <class M>
+class Lines {
+protected:
+    static constexpr std::uint32_t kMostUnread = 511;  ///< messages
+    static constexpr unsigned kCountShift = 13, kEpochShift = 23;
+    static constexpr std::uint32_t kDetailsMask = (1U << kCountShift) - 1;
+    static constexpr std::uint32_t kCountMask = 0x3ff;
+    static constexpr std::uint32_t kToggle = 1U << 31, kLap = 1U << 31;
+    static constexpr unsigned kHeaderCountShift = 22;
+    static constexpr std::uint32_t kInStream = 1U << 18;
+    static constexpr std::uint32_t kHeaderMask = ((1U << kHeaderCountShift) - 1) & ~kInStream;
+    static constexpr std::uint32_t kStampMask = ~std::uint32_t{0} << kEpochShift;
+    static constexpr std::uint32_t kNoStamp = 1;     // of no flag
+    static constexpr std::uint32_t kLineWords = 15;  // of a line, behind its own
+    static constexpr std::uint32_t kClosedLine = 16, kLineMask = 31;
+    static constexpr std::uint32_t kNews = 31;  // a word's difference from what was seen, and one
+    static constexpr std::size_t kLineRest = kLineWords * rmem::kWordBytes;
+    static constexpr unsigned kDescribed = 2;          // words of a descriptor
+    static constexpr std::size_t kFetchedBytes = 256;  // the rest comes by its order of reading
+    static constexpr std::uint32_t kFetchedLines = 16;
+    static constexpr unsigned kPausesInLines = 2, kPausesInStream = 4;  ///< between polls
+    static constexpr unsigned kSlotPlace = 0, kLinePlace = 1;
+    /// Not acknowledged while posting is closed: too many for counts of the peer to make room.
+    static constexpr std::uint32_t kClosed = 0x80000000;
+    enum Kind : std::uint32_t { kWhole = 0, kInSlot = 1, kOnBoard = 2 };
+
+    Lines(M& memory, const Geometry& geometry)
+        : memory_(memory),
+          geometry_(geometry),
+          lines_(geometry.lines()),
+          most_lines_(geometry.lines_of_longest()),
+          most_bytes_(geometry.most_line_bytes()),
+          next_(geometry.ranks()),
+          peers_(geometry.ranks()) {}
+
+    /// Where s's next message may be, and how its words will look there. Dense, since BBP_ANY looks
+    /// at all of them.
+    struct Next {
+        std::size_t slot = 0, line = 0;    ///< its words
+        std::uint32_t if_slot = kNoStamp;  ///< the flag's stamp, once it is there
+        std::uint32_t seen = 0;            ///< the line's word, as long as no more is there
+        std::uint32_t news = 0;            ///< kNews; 0: closed
+        std::uint32_t head = kFirstCount;  ///< messages taken from s
+        std::uint32_t number = 0;          ///< of the line
+        std::uint32_t after = 0;           ///< words before the message after this one: peek's
+    };
+    struct alignas(rmem::kLineBytes) Peer {
+        std::uint32_t tail = kFirstCount;  ///< posted to s
+        std::uint32_t acknowledged = kFirstCount - kClosed;
+        std::uint32_t credit_from = kFirstCount;  ///< first message of s whose count is still news
+        std::uint32_t told = kFirstCount;         ///< Next::head as s knows it
+        std::uint32_t tx_stamp = 0;               ///< of the next flag
+        std::size_t tx_slot = 0, tx_lines = 0, rx_lines = 0;
+        std::uint32_t tx_number = 0, tx_words = 0;  ///< the line written last, and how full it is
+        std::uint32_t tx_line_stamp = 0;
+        std::size_t tx_line = 0;
+        std::uint32_t free_from = 0;  ///< s has left all lines before this one
+        std::uint32_t told_line = 0;  ///< Next::number as s knows it
+        std::uint32_t tx_epoch = 0, rx_epoch = 0;
+        std::uint32_t ack_flags = 0;                ///< as written to s's partition
+        std::uint32_t awaited = 0, awaited_in = 0;  ///< Next::head and position at the last wait
+        std::size_t rx_count = 0, rx_position = 0;  ///< where s tells what it has consumed
+        bool tx_open = false;
+    };
+
+    /// A new word: the slot's, or the line's.
+    struct Seen {
+        std::uint32_t word;
+        bool in_slot;
+    };
+    bool look(const Next& next, Seen& seen) const {
+        seen = {memory_.load(next.slot), true};
+        if ((seen.word & kStampMask) == next.if_slot) return true;
+        seen = {memory_.load(next.line), false};
+        if (seen.word - next.seen - 1 >= next.news) return false;
+        // What is in the slot was posted before, and is seen to be there by now.
+        const std::uint32_t flag = memory_.load(next.slot);
+        if ((flag & kStampMask) == next.if_slot) seen = {flag, true};
+        return true;
+    }
+    bool has(const Next& next) const {
+        const bool in_slot = (memory_.load(next.slot) & kStampMask) == next.if_slot;
+        const bool in_line = memory_.load(next.line) - next.seen - 1 < next.news;
+        return static_cast<unsigned>(in_slot) | static_cast<unsigned>(in_line);  // one branch
+    }
+    /// In the lines, in words.
+    static std::uint32_t position_of(const Next& next) {
+        return next.number * 16 + (next.seen & kLineMask);
+    }
+    [[gnu::always_inline]] void begin_line(Next& next, const Peer& p) const {
+        ++next.number;
+        next.line = line_of(p.rx_lines, next.number);
+        next.seen = line_stamp(next.number, p.rx_epoch);
+    }
+    void advance(Next& next, const Peer& p, std::uint32_t words) const {
+        std::uint32_t rest = words;
+        for (; rest >= kLineWords; rest -= kLineWords) begin_line(next, p);
+        next.seen = line_stamp(next.number, p.rx_epoch) | rest;
+    }
+    /// Takes s's count out of its message of this number. A count has few bits, so it must not be
+    /// older than the known one; each message's is not older than that of the one before.
+    static void credit(Peer& p, std::uint32_t number, std::uint32_t count) {
+        if (static_cast<std::int32_t>(number - p.credit_from) < 0) return;
+        p.credit_from = number + 1;
+        const std::uint32_t more = (count - p.acknowledged) & kCountMask;
+        if (more <= p.tail - p.acknowledged) p.acknowledged += more;
+    }
+
+    // ---- Words
+    static constexpr std::uint32_t bit(unsigned i) { return std::uint32_t{1} << i; }
+    static constexpr std::uint32_t slot_stamp(std::uint32_t epoch) {
+        return (epoch << kEpochShift) & ~kToggle;
+    }
+    static constexpr std::uint32_t details(Kind kind, Class cls, std::uint32_t low) {
+        return (static_cast<std::uint32_t>(cls) << 9) | (kind << 6) | low;
+    }
+    static constexpr std::uint32_t header_of(Kind kind, Class cls, std::uint32_t low) {
+        return (static_cast<std::uint32_t>(cls) << 14) | (kind << 12) | low;
+    }
+    std::uint32_t first_line() const { return 0 - lines_; }  // soon wraps, so that every run does
+    /// Of a line of which nothing is there in this lap.
+    std::uint32_t line_stamp(std::uint32_t number, std::uint32_t epoch) const {
+        return ((number & lines_) != 0 ? kLap : 0) | ((epoch << 5) & ~kLap);
+    }
+    std::size_t line_of(std::size_t lines, std::uint32_t number) const {
+        return lines + (number & (lines_ - 1)) * rmem::kLineBytes;
+    }
+    static constexpr std::size_t word_in(std::size_t line, std::uint32_t words) {
+        return line + (1 + words) * rmem::kWordBytes;
+    }
+
+    // ---- Reading
+    void read_slot(unsigned s, const Next& next, std::uint32_t flag, Arrival& a) const {
+        const std::size_t at = next.slot + rmem::kWordBytes;
+        const std::uint32_t low = flag & 0x3fU, kind = (flag >> 6) & 7U;
+        a.cls = static_cast<Class>((flag >> 9) & 0xfU);
+        a.corrupt = kind == kWhole ? low > kHeadBytes : kind > kOnBoard || low >= kBuffers;
+        a.is_inline = kind == kWhole;
+        if (a.corrupt) return;
+        if (a.is_inline) {
+            a.length = low;
+            a.payload = memory_.data(at, low);
+            return;
+        }
+        if (kind == kOnBoard) return read_descriptor(s, low, a);
+        read_place(low, memory_.load(at), memory_.load(at + rmem::kWordBytes), a);
+    }
+    /// Where a message in the lines is, and where the next one begins.
+    struct Body {
+        std::uint32_t header = 0, number = 0;
+        std::uint32_t begin = 0;  ///< of the payload, in words of line `number`
+        std::uint32_t bytes = 0;
+        std::uint32_t end = 0;    ///< words before its end, counted from that line
+        std::uint32_t after = 0;  ///< the same before the next message
+        std::size_t last_line = 0;
+        std::uint32_t last_word = 0;
+        bool is_corrupt = false;
+    };
+    static constexpr Kind kind_of(std::uint32_t header) {
+        return static_cast<Kind>((header >> 12) & 3U);
+    }
+    static constexpr std::uint32_t low_of(std::uint32_t header) { return header & 0xfffU; }
+    static constexpr Class class_of(std::uint32_t header) {
+        return static_cast<Class>((header >> 14) & 0xfU);
+    }
+    /// What the header says, and the first line. False: it says nothing possible.
+    [[gnu::always_inline]] bool read_header(const Next& next, std::uint32_t word, Body& b) const {
+        const std::uint32_t offset = next.seen & kLineMask, there = word & kLineWords;
+        b.number = next.number;
+        b.after = kLineWords;  // after something impossible a new line
+        if (there <= offset) return false;
+        b.header = memory_.load(word_in(next.line, offset));
+        b.begin = offset + 1;
+        const std::uint32_t low = low_of(b.header), kind = kind_of(b.header);
+        if (kind == kWhole) [[likely]] {
+            if (low > most_bytes_) return false;
+            b.bytes = low;
+        } else {
+            if (kind > kOnBoard || low >= kBuffers) return false;
+            b.bytes = kind == kInSlot ? kDescribed * rmem::kWordBytes : 0;
+        }
+        b.end = b.begin + (b.bytes + 3) / 4;
+        b.last_line = next.line;
+        b.last_word = word;
+        return there >= std::min(b.end, kLineWords);
+    }
+    /// Where the next message begins, now that the last line is known.
+    [[gnu::always_inline]] static void find_end(Body& b) {
+        const std::uint32_t lines = (b.end - 1) / kLineWords;  // beside the first one
+        const std::uint32_t closed_here = kClosedLine | (b.end - lines * kLineWords);
+        b.after = (b.last_word & kLineMask) == closed_here ? (lines + 1) * kLineWords : b.end;
+    }
+    /// Waits for the other lines, if there are, and calls `each(its bytes, the bytes left)`. A
+    /// sender is about to post them, but may have been stopped. False: they are not all there.
+    template <class Each>
+    [[gnu::always_inline]] bool follow(const Peer& p, Body& b, Each&& each) const {
+        const std::uint32_t lines = (b.end - 1) / kLineWords;
+        if (lines == 0) return true;
+        unsigned polls = memory_.brief_polls();
+        // In a stream the sender is not disturbed in each line, but awaited behind the last one.
+        if ((b.header & kInStream) != 0 && !await_line(p, b, lines, polls, kPausesInStream))
+            return false;
+        if constexpr (!M::kReplicated) {
+            for (std::uint32_t i = 1; i <= std::min(lines, kFetchedLines); ++i)
+                __builtin_prefetch(memory_.data(line_of(p.rx_lines, b.number + i), 0));
+        }
+        std::size_t left = b.bytes - (kLineWords - b.begin) * rmem::kWordBytes;
+        for (std::uint32_t i = 1; i <= lines; ++i, left -= kLineRest) {
+            if (!await_line(p, b, i, polls, 1)) return false;
+            each(memory_.data(word_in(b.last_line, 0), 0), left);
+        }
+        return true;
+    }
+    [[gnu::always_inline]] bool await_line(const Peer& p, Body& b, std::uint32_t i, unsigned& polls,
+                                           unsigned pauses) const {
+        const std::uint32_t words = std::min(b.end - i * kLineWords, kLineWords);
+        const std::uint32_t stamp = line_stamp(b.number + i, p.rx_epoch);
+        b.last_line = line_of(p.rx_lines, b.number + i);
+        for (;; --polls) {
+            b.last_word = memory_.load(b.last_line);
+            if ((b.last_word & ~kLineMask) == stamp && (b.last_word & kLineWords) >= words)
+                return true;
+            if (polls == 0) return false;
+            for (unsigned k = 0; k < pauses; ++k) rmem::cpu_relax();
+        }
+    }
+    /// False: it is not there whole.
+    bool find_body(const Next& next, const Peer& p, std::uint32_t word, Body& b) const {
+        b.is_corrupt = !read_header(next, word, b);
+        if (b.is_corrupt) return true;
+        if (!follow(p, b, [](const std::byte*, std::size_t) {})) return false;
+        find_end(b);
+        return true;
+    }
+    /// The same, and copies the payload.
+    [[gnu::always_inline]] bool copy_body(const Next& next, const Peer& p, Body& b,
+                                          void* buf) const {
+        auto* to = static_cast<std::byte*>(buf);
+        const std::size_t here = (kLineWords - b.begin) * rmem::kWordBytes;
+        const std::byte* from = memory_.data(word_in(next.line, b.begin), 0);
+        if (b.bytes <= here) {
+            rmem::copy_short(to, from, b.bytes);
+        } else {
+            rmem::copy_short(to, from, here);
+            to += here;
+            const bool whole = follow(p, b, [&to](const std::byte* at, std::size_t left) {
+                if (left >= kLineRest) {
+                    rmem::copy_ends<32>(to, at, kLineRest);
+                    to += kLineRest;
+                } else {
+                    rmem::copy_short(to, at, left);
+                }
+            });
+            if (!whole) return false;
+        }
+        find_end(b);
+        return true;
+    }
+    void read_descriptor(unsigned s, unsigned buffer, Arrival& a) const {
+        const std::size_t at = geometry_.descriptor(s, buffer);
+        read_place(buffer, memory_.load(at), memory_.load(at + rmem::kWordBytes), a);
+    }
+    void read_place(unsigned buffer, std::uint32_t place, std::uint32_t length, Arrival& a) const {
+        a.buffer = buffer;
+        a.descriptor = Descriptor::from_words(place, length, 0);
+        a.length = length;
+        a.corrupt = a.descriptor.offset > geometry_.data_bytes() ||
+                    length > geometry_.data_bytes() - a.descriptor.offset ||
+                    a.descriptor.cls != a.cls;
+    }
+    /// Prefetches the lines of a buffer, to have them when the longer way has come there.
+    [[gnu::noinline]] void fetch_buffer(unsigned s, const Next& next, std::uint32_t flag) const {
+        if constexpr (M::kReplicated) return;  // nobody else has the bank's lines
+        Arrival a;
+        read_slot(s, next, flag, a);
+        if (a.corrupt || a.is_inline) return;
+        const std::byte* at = memory_.data(geometry_.data(s) + a.descriptor.offset, 0);
+        const std::byte* end = at + std::min<std::size_t>(a.length, kFetchedBytes);
+        for (; at < end; at += rmem::kLineBytes) __builtin_prefetch(at);
+    }
+
+    // ---- Room
+    [[nodiscard, gnu::always_inline]] bool is_idle(unsigned s) const {
+        return peers_[s].tail == peers_[s].acknowledged;
+    }
+    /// For the longest message in the lines.
+    [[nodiscard, gnu::always_inline]] bool seems_to_have_room(const Peer& p) const {
+        return p.tail - p.acknowledged < kMostUnread &&
+               p.tx_number + most_lines_ - p.free_from < lines_;
+    }
+    [[nodiscard, gnu::noinline]] bool finds_room(unsigned s) {
+        Peer& p = peers_[s];
+        if (!p.tx_open) return false;
+        look_for_room(s);
+        return is_idle(s) || seems_to_have_room(p);
+    }
+    /// What s has told by its words, and by messages not received yet. The words are read first:
+    /// then all messages that are not there yet were posted after them, and count at least as much.
+    void look_for_room(unsigned s) {
+        Peer& p = peers_[s];
+        const std::uint32_t told = memory_.load(p.rx_count);
+        const std::uint32_t left = memory_.load(p.rx_position);
+        look_at_counts(s);
+        // Anything else is not a count that s can have told, or an old one.
+        if (p.tail - told < p.tail - p.acknowledged) p.acknowledged = told;
+        if (p.tx_number - left < p.tx_number - p.free_from) p.free_from = left;
+    }
+    void look_at_counts(unsigned s) {
+        Peer& p = peers_[s];
+        Next next = next_[s];
+        Seen seen;
+        while (next.head - next_[s].head < kMostUnread && look(next, seen)) {
+            if (seen.in_slot) {
+                credit(p, next.head, seen.word >> kCountShift);
+                next.if_slot ^= kToggle;
+            } else {
+                Body body;
+                if (!find_body(next, p, seen.word, body) || body.is_corrupt) break;
+                credit(p, next.head, body.header >> kHeaderCountShift);
+                advance(next, p, body.after);
+            }
+            ++next.head;
+        }
+    }
+    static bool closes(bool idle, std::uint32_t end) { return idle || end == kLineWords; }
+    static std::uint32_t last_word(const Peer& p, bool idle, std::uint32_t end) {
+        return p.tx_line_stamp | (closes(idle, end) ? kClosedLine : 0) | end;
+    }
+    [[gnu::always_inline]] void next_line(Peer& p) const {
+        p.tx_words = 0;
+        ++p.tx_number;
+        p.tx_line = line_of(p.tx_lines, p.tx_number);
+        p.tx_line_stamp = line_stamp(p.tx_number, p.tx_epoch);
+    }
+    /// The line that number ahead is taken from the receiver, which read it in the last lap.
+    [[gnu::always_inline]] void take_ahead(const Peer& p, std::uint32_t lines) const {
+        if constexpr (!M::kReplicated)
+            rmem::take_line(memory_.own(line_of(p.tx_lines, p.tx_number + lines)));
+    }
+
+    M& memory_;
+    const Geometry& geometry_;
+    std::uint32_t lines_, most_lines_;
+    std::size_t most_bytes_;
+    std::vector<Next> next_;
+    std::vector<Peer> peers_;
+};
+
+}  // namespace billboard
