@@ -9,7 +9,8 @@ namespace {
 
 using namespace rivals;
 
-constexpr std::size_t capacity = std::size_t{1} << 22;  // two of the largest messages, and more
+constexpr std::size_t capacity = std::size_t{1} << 18;  // a larger one is not in the cache
+constexpr std::size_t piece_bytes = capacity / 64;      // of which 32 may be read and not yet told
 
 void check(tachyon_error_t result, const char* what) {
     require(result == TACHYON_SUCCESS, std::string(what) + ": error " + std::to_string(result));
@@ -56,27 +57,42 @@ public:
         post_send(data, size);
         finish_sends();
     }
-    /// It has no empty message.
-    void post_send(const void* data, std::size_t asked) {
-        const std::size_t size = std::max<std::size_t>(asked, 1);
-        void* place;
-        while ((place = tachyon_acquire_tx(out_.get(), size)) == nullptr) relax();
-        std::memcpy(place, data, size);
-        check(tachyon_commit_tx(out_.get(), size, 1), "tachyon_commit_tx");
+    void post_send(const void* data, std::size_t size) {
+        const auto* from = static_cast<const std::byte*>(data);
+        for (; size > piece_bytes; from += piece_bytes, size -= piece_bytes)
+            post_piece(from, piece_bytes);
+        post_piece(from, std::max<std::size_t>(size, 1));  // it has no empty message
     }
     void finish_sends() { tachyon_flush(out_.get()); }
 
-    void receive(void* data, std::size_t) {
+    void receive(void* data, std::size_t size) {
+        auto* to = static_cast<std::byte*>(data);
+        for (std::size_t got = 0, here; got < std::max<std::size_t>(size, 1); got += here) {
+            here = receive_piece(to + got);
+        }
+    }
+
+private:
+    void post_piece(const std::byte* from, std::size_t size) {
+        void* place;
+        while ((place = tachyon_acquire_tx(out_.get(), size)) == nullptr) {
+            finish_sends();
+            relax();
+        }
+        std::memcpy(place, from, size);
+        check(tachyon_commit_tx(out_.get(), size, 1), "tachyon_commit_tx");
+    }
+    std::size_t receive_piece(std::byte* to) {
         std::uint32_t type = 0;
         std::size_t size = 0;
         const void* place;
         while ((place = tachyon_acquire_rx_spin(in_.get(), &type, &size, 10'000)) == nullptr) {
         }
-        std::memcpy(data, place, size);
+        std::memcpy(to, place, size);
         check(tachyon_commit_rx(in_.get()), "tachyon_commit_rx");
+        return size;
     }
 
-private:
     Bus there_, back_;
     Bus& out_;
     Bus& in_;
