@@ -36,7 +36,7 @@ Layout layout_on(rmem::LinkKind link, Layout asked) {
     return link == rmem::LinkKind::direct && asked == Layout::inline_slots ? Layout::lines : asked;
 }
 
-/// So many that all of them together do not grow with the square of the ranks, if that is possible.
+/// As few that those of all pairs together do not grow with the square of the ranks, if possible.
 std::uint32_t lines_for(unsigned ranks) {
     return std::clamp(std::bit_floor(kLinesInAll / (ranks * ranks)), kFewestLines, kMostLines);
 }
