@@ -76,7 +76,6 @@ public:
     static constexpr std::size_t kInlineBytes = kMostLineBytes;
     static constexpr bool kFollows = true;           ///< a message may be there in part
     static constexpr bool kFills = !M::kReplicated;  ///< large messages are posted before filled
-    static constexpr bool kPostsWhole = false;
     static constexpr std::uint32_t kTellEvery = 128;
 
     LineBoard(M& memory, const Geometry& geometry, unsigned me)
@@ -146,6 +145,10 @@ public:
     /// Whether a message of this size is posted without a buffer.
     [[nodiscard, gnu::always_inline]] bool is_short(std::size_t bytes) const {
         return bytes <= most_bytes_;
+    }
+    /// What the link is asked room for: a header, and a word for each line.
+    static constexpr std::size_t posted_bytes(std::size_t bytes) {
+        return bytes + rmem::kLineBytes + bytes / kLineRest * rmem::kWordBytes;
     }
     /// The same to s, as it is now: in a stream a longer one is copied faster as a whole, to where
     /// its receiver is not looking yet.
@@ -447,8 +450,8 @@ private:
         return (next_[s].head << kHeaderCountShift) | (is_idle(s) ? 0 : kInStream) |
                header_of(kind, cls, low);
     }
-    [[gnu::always_inline]] std::uint32_t announce_unsampled(unsigned s, Kind kind, Class cls,
-                                                            std::uint32_t low) {
+    [[gnu::always_inline]] void announce_unsampled(unsigned s, Kind kind, Class cls,
+                                                   std::uint32_t low) {
         Peer& p = peers_[s];
         const std::uint32_t taken = next_[s].head;
         const std::uint32_t flag =
@@ -458,7 +461,6 @@ private:
         RMEM_MARK("post.slot-written");
         memory_.post_word(p.tx_slot, flag);
         ++p.tail;
-        return flag;
     }
     void announce(unsigned s, Kind kind, Class cls, std::uint32_t low) {
         Peer& p = peers_[s];

@@ -116,7 +116,7 @@ public:
             (buf != nullptr || len == 0)) [[likely]] {
             const auto d = static_cast<unsigned>(dest);
             if ((own_.board.tx_room(d) || (!is_try(deadline) && await_room_briefly(d))) &&
-                !aborts_due_.any() && own_.memory.room(rmem::kLineBytes)) [[likely]] {
+                !aborts_due_.any() && own_.memory.room(Board::posted_bytes(len))) [[likely]] {
                 own_.board.post_inline(d, cls, buf, len);
                 own_.memory.commit();
                 RMEM_MARK("send.before-wake");

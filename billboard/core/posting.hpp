@@ -254,7 +254,8 @@ int Posting<Own>::ready(Post& post, bool needs_data, std::size_t bytes) {
         if (!own_.board.tx_room(d) && !(d == own_.me && self_room())) all = false;
     }
     if (!all || (needs_data && !peers_.may_post_data())) return BBP_EAGAIN;
-    return own_.memory.room(bytes + post.dests.size() * kAnnounceBytes) ? BBP_OK : BBP_EAGAIN;
+    const std::size_t written = needs_data ? bytes : Board::posted_bytes(bytes);
+    return own_.memory.room(written + post.dests.size() * kAnnounceBytes) ? BBP_OK : BBP_EAGAIN;
 }
 
 /// A rank that sends to itself cannot wait for itself: it takes its oldest messages aside instead.
