@@ -83,6 +83,10 @@ inline int on_endpoint(Body&& body) noexcept {
 [[gnu::noinline]] int send_later(int dest, const void* buf, size_t len) {
     return on_endpoint([&](auto& e) { return e.send(dest, buf, len); });
 }
+[[gnu::noinline]] int send_in_line(int dest, const void* buf, size_t len) {
+    if (current.fastest->send_in_line(dest, buf, len)) return BBP_OK;
+    return send_later(dest, buf, len);
+}
 [[gnu::noinline]] int recv_later(int src, void* buf, size_t cap, size_t* len) {
     return on_endpoint([&](auto& e) { return e.recv(src, buf, cap, len); });
 }
@@ -135,9 +139,10 @@ int bbp_finalize(void) {
 }
 
 int bbp_send(int dest, const void* buf, size_t len) {
-    if (current.fastest != nullptr && current.fastest->send_at_once(dest, buf, len)) [[likely]]
+    if (current.fastest == nullptr) return send_later(dest, buf, len);
+    if (current.fastest->send_in_slot(dest, buf, len)) [[likely]]
         return BBP_OK;
-    return send_later(dest, buf, len);
+    return send_in_line(dest, buf, len);
 }
 int bbp_trysend(int dest, const void* buf, size_t len) {
     return on_endpoint([&](auto& e) { return e.send(dest, buf, len, Deadline::now()); });

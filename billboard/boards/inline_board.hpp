@@ -121,6 +121,7 @@ public:
     [[nodiscard]] static constexpr bool is_short(std::size_t bytes) {
         return bytes <= kInlineBytes;
     }
+    static constexpr std::size_t most_short() { return kInlineBytes; }
     static constexpr std::size_t posted_bytes(std::size_t) { return rmem::kLineBytes; }
     [[nodiscard]] static constexpr bool is_short_to(unsigned, std::size_t bytes) {
         return is_short(bytes);

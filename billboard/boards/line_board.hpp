@@ -14,13 +14,15 @@
 ///             words ever lies where a line begins, so that old payload is never taken for one.
 /// Rhythm      A message that finds all before it taken is followed by an answer, not by another
 ///             message: it closes its last line, and the next one begins a line of its own, which
-///             nobody polls while it is written. In a stream the next message begins behind it.
+///             nobody polls while it is written. In a stream the next message begins behind it,
+///             unless it would not fit this line but a new one.
 /// Room        a rank that answers tells in each answer, for nothing, how much it has taken. A
 ///             receiver that only receives writes what it has taken, messages and lines, to two
 ///             words each quarter of the lines; a sender reads them, and its unread messages, only
 ///             when there seems to be no room.
-/// Ahead       the sender takes the lines of the message after the next one from the receiver that
-///             has read them: not the next one's, which the receiver polls.
+/// Ahead       a rank that waits takes its own next lines with each poll, and fetches those behind
+///             the polled one, as many as the last messages had; in a stream the sender takes lines
+///             that the receiver has read.
 /// Bells       with more than 16 ranks the sender also adds to a dense word per pair, so that a
 ///             receiver of BBP_ANY looks at few lines.
 ///
@@ -54,17 +56,19 @@ class LineBoard : private Lines<M> {
     using Base = Lines<M>;
     using Base::memory_, Base::geometry_, Base::lines_, Base::most_bytes_, Base::next_,
         Base::peers_, Base::kCountShift, Base::kDetailsMask, Base::kCountMask, Base::kToggle,
-        Base::kHeaderCountShift, Base::kInStream, Base::kHeaderMask, Base::kStampMask,
-        Base::kNoStamp, Base::kLineWords, Base::kClosedLine, Base::kLineMask, Base::kNews,
-        Base::kLineRest, Base::kDescribed, Base::kPausesInLines, Base::kPausesInStream,
-        Base::kSlotPlace, Base::kLinePlace, Base::kClosed, Base::kWhole, Base::kInSlot,
-        Base::kOnBoard, Base::look, Base::has, Base::position_of, Base::begin_line, Base::advance,
-        Base::credit, Base::bit, Base::slot_stamp, Base::details, Base::header_of, Base::first_line,
-        Base::line_stamp, Base::line_of, Base::word_in, Base::read_slot, Base::kind_of,
-        Base::low_of, Base::class_of, Base::read_header, Base::find_body, Base::copy_body,
-        Base::read_descriptor, Base::read_place, Base::fetch_buffer, Base::is_idle,
-        Base::seems_to_have_room, Base::finds_room, Base::closes, Base::last_word, Base::next_line,
-        Base::take_ahead;
+        Base::kHeaderCountShift, Base::kHeaderMask, Base::kStampMask, Base::kNoStamp,
+        Base::kLineWords, Base::kClosedLine, Base::kLineMask, Base::kNews, Base::kLineRest,
+        Base::kDescribed, Base::kPausesInLines, Base::kPausesInStream, Base::kSlotPlace,
+        Base::kLinePlace, Base::kClosed, Base::kWhole, Base::kInSlot, Base::kOnBoard, Base::look,
+        Base::has, Base::position_of, Base::begin_line, Base::advance, Base::credit, Base::bit,
+        Base::slot_stamp, Base::details, Base::header_of, Base::next_header, Base::is_sampled,
+        Base::kMostInStream, Base::first_line, Base::line_stamp, Base::epoch_bits, Base::word_in,
+        Base::read_slot, Base::go_behind, Base::read_lines, Base::joined_, Base::words_until_next,
+        Base::find_body, Base::copy_body, Base::fetch_buffer, Base::is_idle,
+        Base::seems_to_have_room, Base::finds_room, Base::last_word, Base::next_line,
+        Base::take_ahead, Base::ahead_of, Base::fetch, Base::fetch_burst, Base::closes,
+        Base::kMostInBurst, Base::kLinesAhead;
+    using typename Base::Ahead;
     using typename Base::Body;
     using typename Base::Kind;
     using typename Base::Next;
@@ -100,7 +104,7 @@ public:
         Peer& p = peers_[s];
         p.told = p.credit_from = kFirstCount;
         p.told_line = first_line();
-        p.rx_epoch = epoch;
+        p.rx_epoch = epoch_bits(epoch);
         p.ack_flags = 0;
         p.awaited = kFirstCount;
         heads_[s] = 0;
@@ -108,7 +112,7 @@ public:
         next.if_slot = slot_stamp(epoch) | kToggle;
         next.number = first_line();
         next.line = p.rx_lines;
-        next.seen = line_stamp(next.number, epoch);
+        next.seen = line_stamp(next.number, p.rx_epoch);
         next.news = kNews;
         next.head = kFirstCount;
         memory_.post_word(geometry_.ack_flags(s, me_), 0);
@@ -121,7 +125,7 @@ public:
         if (rings_bells_) memory_.post_word(geometry_.bell(s, me_), 0);
         p.tail = p.acknowledged = kFirstCount;
         p.tx_stamp = slot_stamp(epoch) | kToggle;
-        p.tx_epoch = epoch;
+        p.tx_epoch = epoch_bits(epoch);
         p.tx_number = first_line() - 1;
         next_line(p);
         p.free_from = first_line();
@@ -142,16 +146,8 @@ public:
     }
 
     // ---- Sending
-    /// Whether a message of this size is posted without a buffer.
-    [[nodiscard, gnu::always_inline]] bool is_short(std::size_t bytes) const {
-        return bytes <= most_bytes_;
-    }
-    /// What the link is asked room for: a header, and a word for each line.
-    static constexpr std::size_t posted_bytes(std::size_t bytes) {
-        return bytes + rmem::kLineBytes + bytes / kLineRest * rmem::kWordBytes;
-    }
-    /// The same to s, as it is now: in a stream a longer one is copied faster as a whole, to where
-    /// its receiver is not looking yet.
+    using Base::is_short, Base::most_short, Base::posted_bytes;
+    /// is_short() to s, as it is now: in a stream a long one is copied faster as a whole.
     [[nodiscard, gnu::always_inline]] bool is_short_to(unsigned s, std::size_t bytes) const {
         return bytes <= kMostInStream ? is_short(bytes) : is_short(bytes) && is_idle(s);
     }
@@ -161,28 +157,44 @@ public:
     [[nodiscard, gnu::always_inline]] bool tx_room(unsigned s) {
         return is_idle(s) || seems_to_have_room(peers_[s]) || finds_room(s);
     }
-    /// What fits the slot, or what is left of the line. Whether it has: calls nothing, so that who
-    /// posts one message after the other has no stores but the message's waiting for its line.
-    [[nodiscard, gnu::always_inline]] bool post_at_once(unsigned s, Class cls, const void* from,
+    /// What fits the slot and is answered. Whether it has. Calls nothing.
+    [[nodiscard, gnu::always_inline]] bool post_in_slot(unsigned s, Class cls, const void* from,
                                                         std::size_t bytes) {
         Peer& p = peers_[s];
-        if (is_sampled(p.tail) || rings_bells_) [[unlikely]]
-            return false;
-        const bool idle = p.tail == p.acknowledged;
-        if (idle && bytes <= kHeadBytes) [[likely]] {
-            if (bytes != 0) memory_.write(p.tx_slot + rmem::kWordBytes, from, bytes);
-            announce_unsampled(s, kWhole, cls, static_cast<std::uint32_t>(bytes));
-            return true;
-        }
+        if (bytes > kHeadBytes || is_sampled(p.tail) || p.tail != p.acknowledged) return false;
+        if (bytes != 0) memory_.write(p.tx_slot + rmem::kWordBytes, from, bytes);
+        announce_unsampled(s, kWhole, cls, static_cast<std::uint32_t>(bytes));
+        ring_bell(s);
+        return true;
+    }
+    /// What fits what is left of the line. Whether it has. Calls nothing.
+    [[nodiscard, gnu::always_inline]] bool post_in_line(unsigned s, Class cls, const void* from,
+                                                        std::size_t bytes) {
+        if (bytes > kLineRest) return false;
+        Peer& p = peers_[s];
+        const bool idle = is_idle(s);
         const auto low = static_cast<std::uint32_t>(bytes);
         const std::uint32_t end = p.tx_words + 1 + (low + 3) / 4;
-        if (bytes > kLineRest || end > kLineWords || !(idle || seems_to_have_room(p))) return false;
+        if (end > kLineWords || is_sampled(p.tail) || !(idle || seems_to_have_room(p)))
+            return false;
         if (idle) p.free_from = p.tx_number;
         const std::size_t at = word_in(p.tx_line, p.tx_words);
-        const std::uint32_t head = header(s, kWhole, cls, low);
+        const std::uint32_t head = next_header(s, kWhole, cls, low);
         memory_.write(at, &head, sizeof head);
         memory_.write(at + rmem::kWordBytes, from, bytes);
-        post_last(s, idle, end);
+        post_last(s, idle, closes(idle, p.tx_words, end), end);
+        p.tx_span = 1;
+        ring_bell(s);
+        return true;
+    }
+    /// What is short and has room. Whether it has.
+    [[nodiscard, gnu::always_inline]] bool post_at_once(unsigned s, Class cls, const void* from,
+                                                        std::size_t bytes) {
+        if (post_in_slot(s, cls, from, bytes) || post_in_line(s, cls, from, bytes)) return true;
+        if (is_sampled(peers_[s].tail) || !is_short_to(s, bytes) ||
+            !(is_idle(s) || seems_to_have_room(peers_[s])))
+            return false;
+        post_lines(s, next_header(s, kWhole, cls, static_cast<std::uint32_t>(bytes)), from, bytes);
         return true;
     }
     [[gnu::always_inline]] void post_inline(unsigned s, Class cls, const void* from,
@@ -191,7 +203,8 @@ public:
             if (bytes != 0) memory_.write(peers_[s].tx_slot + rmem::kWordBytes, from, bytes);
             announce(s, kWhole, cls, static_cast<std::uint32_t>(bytes));
         } else {
-            post_lines(s, header(s, kWhole, cls, static_cast<std::uint32_t>(bytes)), from, bytes);
+            post_lines(s, next_header(s, kWhole, cls, static_cast<std::uint32_t>(bytes)), from,
+                       bytes);
         }
     }
     /// The same of two pieces.
@@ -216,13 +229,14 @@ public:
     void post(unsigned s, unsigned buffer) {
         posted_[s] ^= bit(buffer);
         if (is_idle(s)) return announce(s, kOnBoard, described_class_, buffer);
-        post_lines(s, header(s, kOnBoard, described_class_, buffer), nullptr, 0);
+        post_lines(s, next_header(s, kOnBoard, described_class_, buffer), nullptr, 0);
     }
     void post_alone(unsigned s, unsigned buffer, const Descriptor& d) {
         const std::array<std::uint32_t, kDescribed> words{d.place_word(), d.length};
         posted_[s] ^= bit(buffer);
         if (!is_idle(s))
-            return post_lines(s, header(s, kInSlot, d.cls, buffer), words.data(), sizeof words);
+            return post_lines(s, next_header(s, kInSlot, d.cls, buffer), words.data(),
+                              sizeof words);
         memory_.write(peers_[s].tx_slot + rmem::kWordBytes, words.data(), sizeof words);
         announce(s, kInSlot, d.cls, buffer);
     }
@@ -246,13 +260,15 @@ public:
         // A poll takes the line from its writer, who has owned it since the message before. Where
         // several messages were there without waiting, their sender is at work on the next one.
         Peer& p = peers_[s];
-        const unsigned pauses = next.head - p.awaited > 1           ? kPausesInStream
-                                : position_of(next) != p.awaited_in ? kPausesInLines
-                                                                    : 1;
+        const bool in_stream = next.head - p.awaited > 1;
+        const bool in_lines = position_of(next) != p.awaited_in;
+        const unsigned pauses = in_stream ? kPausesInStream : in_lines ? kPausesInLines : 1;
+        const Ahead ahead = in_stream || !in_lines ? Ahead{} : ahead_of(p);
         bool came = false;
         for (; polls > 0 && !came; --polls) {
             for (unsigned i = 0; i < pauses; ++i) rmem::cpu_relax();
             came = has(next);
+            fetch(next, p, ahead);
         }
         p.awaited = next.head;
         p.awaited_in = position_of(next);
@@ -278,10 +294,10 @@ public:
         Body body;
         if (!find_body(next, peers_[s], seen.word, body)) return false;
         a.place = kLinePlace;
-        next.after = body.after;
+        next.after = words_until_next(body);
         a.corrupt = body.is_corrupt;
         if (a.corrupt) return true;
-        sample(next.head, body.last_line, body.last_word);
+        sample(next.head, body.line, body.word);
         credit(peers_[s], next.head, body.header >> kHeaderCountShift);
         read_lines(s, body, a);
         return true;
@@ -294,77 +310,70 @@ public:
     }
 
     /// `peek`, copying and `take` in one, for the most common case: a message of this class that
-    /// is short and fits. Returns its length; -1: something else is there, or nothing.
-    [[nodiscard, gnu::always_inline]] int receive_head(unsigned s, Class cls, void* buf,
-                                                       std::size_t cap) {
-        const Next& next = next_[s];
-        const std::uint32_t flag = memory_.load(next.slot);
-        if ((flag & kStampMask) != next.if_slot) {
-            const std::uint32_t word = memory_.load(next.line);
-            if (word - next.seen - 1 >= next.news) return -1;
-            return receive_lines(s, word, cls, buf, cap);
-        }
-        sample(next.head, next.slot, flag);
-        const std::uint32_t length = (flag & kDetailsMask) - details(kWhole, cls, 0);  // or huge
-        if (length > kHeadBytes || length > cap) [[unlikely]] {
-            fetch_buffer(s, next, flag);
-            return -1;
-        }
-        rmem::copy_short(buf, memory_.data(next.slot + rmem::kWordBytes, length), length);
-        RMEM_MARK("receive.inline-copied");
-        credit(peers_[s], next.head, flag >> kCountShift);
-        take_slot(s);
-        return static_cast<int>(length);
-    }
-    /// The same of what lies whole in the slot or the line, without a call. Every now and then that
-    /// is left to the longer way: when it is time to tell the sender, or for a sample. kNothing:
-    /// nothing is there.
-    static constexpr int kNothing = -2;
+    /// is short and fits. Returns its length; kOther: something else is there; kLonger: the longer
+    /// way takes it, which is so every now and then: when it is time to tell the sender, or for a
+    /// sample.
+    static constexpr int kNothing = -3, kOther = -2, kLonger = -1;
+    /// With `kMayCall` also what lies in several lines; without it, calls nothing.
+    template <bool kMayCall = false>
     [[nodiscard, gnu::always_inline]] int receive_at_once(unsigned s, Class cls, void* buf,
                                                           std::size_t cap) {
         Next& next = next_[s];
         Peer& p = peers_[s];
         const std::uint32_t flag = memory_.load(next.slot);
-        if (is_sampled(next.head) || next.head + 1 - p.told >= kTellEvery || rings_bells_)
-            [[unlikely]]
-            return -1;
+        if (is_sampled(next.head) || next.head + 1 - p.told >= kTellEvery) [[unlikely]]
+            return kLonger;
         if ((flag & kStampMask) == next.if_slot) [[likely]] {
             const std::uint32_t bytes = (flag & kDetailsMask) - details(kWhole, cls, 0);  // or huge
             if (bytes > kHeadBytes || bytes > cap) [[unlikely]]
-                return -1;
+                return kOther;
             rmem::copy_short(buf, memory_.data(next.slot + rmem::kWordBytes, bytes), bytes);
             RMEM_MARK("receive.inline-copied");
             credit(p, next.head, flag >> kCountShift);
             next.if_slot ^= kToggle;
-            ++next.head;
+            count_taken(s);
             return static_cast<int>(bytes);
         }
         const std::uint32_t word = memory_.load(next.line);
         if (word - next.seen - 1 >= next.news) return kNothing;
         // What is in the slot was posted before, and is seen to be there by now.
         if ((memory_.load(next.slot) & kStampMask) == next.if_slot) [[unlikely]]
-            return -1;
+            return kLonger;
         const std::uint32_t offset = next.seen & kLineMask, there = word & kLineWords;
         if (there <= offset) [[unlikely]]
-            return -1;
+            return kLonger;
         const std::uint32_t header = memory_.load(word_in(next.line, offset));
         const std::uint32_t bytes = (header & kHeaderMask) - header_of(kWhole, cls, 0);  // or huge
-        if (bytes > kLineRest || bytes > cap) [[unlikely]]
-            return -1;
+        if (bytes > most_bytes_ || bytes > cap) [[unlikely]]
+            return kOther;
         const std::uint32_t end = offset + 1 + (bytes + 3) / 4;
+        if (there < end) {
+            if constexpr (!kMayCall) return kLonger;
+            return there == kLineWords ? receive_lines(s, header, bytes, buf) : kLonger;
+        }
         const bool is_last = (word & kLineMask) == (kClosedLine | end);
-        if (there < end || (is_last && next.number + 1 - p.told_line >= lines_ / 4)) [[unlikely]]
-            return -1;
+        if (is_last && next.number + 1 - p.told_line >= lines_ / 4) [[unlikely]]
+            return kLonger;
         rmem::copy_short(buf, memory_.data(word_in(next.line, offset + 1), bytes), bytes);
         RMEM_MARK("receive.inline-copied");
         credit(p, next.head, header >> kHeaderCountShift);
+        p.rx_span = 1;
         if (is_last) {
             begin_line(next, p);
+            fetch_burst(next, p, header);
         } else {
             next.seen += end - offset;
         }
-        ++next.head;
+        count_taken(s);
         return static_cast<int>(bytes);
+    }
+    /// The same, and leaves no message that is so.
+    [[nodiscard, gnu::always_inline]] int receive_head(unsigned s, Class cls, void* buf,
+                                                       std::size_t cap) {
+        const int bytes = receive_at_once<true>(s, cls, buf, cap);
+        if (bytes == kOther) [[unlikely]]
+            fetch_buffer(s, next_[s]);
+        return bytes == kLonger ? receive_longer(s, cls, buf, cap) : bytes;
     }
     /// Sends for the line that an answer to s is written to, while the caller works on it: s has
     /// read that line since.
@@ -411,7 +420,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t kMostInStream = 128;
     [[gnu::always_inline]] void take_slot(unsigned s) {
         Next& next = next_[s];
         next.if_slot ^= kToggle;
@@ -421,20 +429,23 @@ private:
     [[gnu::always_inline]] void take_lines(unsigned s, std::uint32_t words) {
         Next& next = next_[s];
         advance(next, peers_[s], words);
+        taken_in_lines(s);
+    }
+    [[gnu::always_inline]] void taken_in_lines(unsigned s) {
         taken(s);
-        if (next.number - peers_[s].told_line >= lines_ / 4) [[unlikely]]
+        if (next_[s].number - peers_[s].told_line >= lines_ / 4) [[unlikely]]
             tell(s);
+    }
+    [[gnu::always_inline]] void count_taken(unsigned s) {
+        ++next_[s].head;
+        RMEM_CHECK_IF(rmem::is_simulated<M>, next_[s].head - peers_[s].told <= kMostUnread);
+        if (rings_bells_) [[unlikely]]
+            ++heads_[s];
     }
     [[gnu::always_inline]] void taken(unsigned s) {
-        Next& next = next_[s];
-        ++next.head;
-        RMEM_CHECK_IF(rmem::is_simulated<M>, next.head - peers_[s].told <= kMostUnread);
-        if (rings_bells_) ++heads_[s];
-        if (next.head - peers_[s].told >= kTellEvery) [[unlikely]]
+        count_taken(s);
+        if (next_[s].head - peers_[s].told >= kTellEvery) [[unlikely]]
             tell(s);
-    }
-    static constexpr bool is_sampled(std::uint32_t count) {
-        return !M::kReplicated && count % rmem::kStampEvery == 0;
     }
     void sample(std::uint32_t count, std::size_t at, std::uint32_t word) {
         if (is_sampled(count)) [[unlikely]]
@@ -446,10 +457,6 @@ private:
     }
 
     // ---- Posting
-    std::uint32_t header(unsigned s, Kind kind, Class cls, std::uint32_t low) const {
-        return (next_[s].head << kHeaderCountShift) | (is_idle(s) ? 0 : kInStream) |
-               header_of(kind, cls, low);
-    }
     [[gnu::always_inline]] void announce_unsampled(unsigned s, Kind kind, Class cls,
                                                    std::uint32_t low) {
         Peer& p = peers_[s];
@@ -471,8 +478,9 @@ private:
         announce_unsampled(s, kind, cls, low);
         ring_bell(s);
     }
-    void ring_bell(unsigned s) {
-        if (!rings_bells_) return;
+    [[gnu::always_inline]] void ring_bell(unsigned s) {
+        if (!rings_bells_) [[likely]]
+            return;
         RMEM_MARK("post.before-bell");
         memory_.post_word(geometry_.bell(s, me_), peers_[s].tail - kFirstCount);
     }
@@ -485,43 +493,45 @@ private:
         const std::uint32_t first = p.tx_number;
         if (idle) p.free_from = first;
         memory_.write(word_in(p.tx_line, p.tx_words), &header, sizeof header);
-        ++p.tx_words;
         const auto* from = static_cast<const std::byte*>(payload);
-        for (; bytes > (kLineWords - p.tx_words) * rmem::kWordBytes; next_line(p)) {
-            const std::size_t here = (kLineWords - p.tx_words) * rmem::kWordBytes;
-            if (here == kLineRest) {
+        std::uint32_t words = p.tx_words + 1;
+        std::size_t here = (kLineWords - words) * rmem::kWordBytes;
+        if (bytes > here) {
+            if (here != 0) memory_.write(word_in(p.tx_line, words), from, here);
+            for (words = 0;; here = kLineRest) {
+                from += here;
+                bytes -= here;
+                RMEM_MARK("post.line-written");
+                memory_.post_word(p.tx_line, p.tx_line_stamp | kClosedLine | kLineWords);
+                RMEM_MARK("post.line-posted");
+                next_line(p);
+                if (bytes <= kLineRest) break;
                 memory_.write(word_in(p.tx_line, 0), from, kLineRest);  // of a known size
-            } else if (here != 0) {
-                memory_.write(word_in(p.tx_line, p.tx_words), from, here);
             }
-            from += here;
-            bytes -= here;
-            RMEM_MARK("post.line-written");
-            memory_.post_word(p.tx_line, p.tx_line_stamp | kClosedLine | kLineWords);
-            RMEM_MARK("post.line-posted");
         }
-        if (bytes != 0) memory_.write(word_in(p.tx_line, p.tx_words), from, bytes);
+        if (bytes != 0) memory_.write(word_in(p.tx_line, words), from, bytes);
         const std::uint32_t lines = p.tx_number - first;
-        const auto end = p.tx_words + static_cast<std::uint32_t>((bytes + rmem::kWordBytes - 1) /
-                                                                 rmem::kWordBytes);
+        const auto end = words + static_cast<std::uint32_t>((bytes + 3) / rmem::kWordBytes);
+        const bool is_last = closes(idle, lines == 0 ? words - 1 : 0, end);
         if (is_sampled(p.tail)) [[unlikely]]
-            memory_.stamp(p.tx_line, last_word(p, idle, end));
-        post_last(s, idle, end);
+            memory_.stamp(p.tx_line, last_word(p, is_last, end));
+        post_last(s, idle, is_last, end);
+        p.tx_span = lines + 1;
         // In a stream the next message is written before its lines could come.
-        for (std::uint32_t i = 2; i <= lines; ++i) take_ahead(p, idle ? i : lines + i);
+        for (std::uint32_t i = 2; i <= lines && !idle; ++i) take_ahead(p, lines + i);
         ring_bell(s);
     }
     /// Posts the message's last line, of which `end` words are there now.
-    [[gnu::always_inline]] void post_last(unsigned s, bool idle, std::uint32_t end) {
+    [[gnu::always_inline]] void post_last(unsigned s, bool idle, bool is_last, std::uint32_t end) {
         Peer& p = peers_[s];
         p.told = next_[s].head;
         RMEM_MARK("post.slot-written");
-        memory_.post_word(p.tx_line, last_word(p, idle, end));
+        memory_.post_word(p.tx_line, last_word(p, is_last, end));
         ++p.tail;
         p.tx_words = end;
-        if (!closes(idle, end)) return;
+        if (!is_last) return;
         next_line(p);
-        take_ahead(p, 1);
+        if (!idle) take_ahead(p, kLinesAhead);
     }
     [[gnu::noinline]] void post_both(unsigned s, Class cls, std::span<const std::byte> head,
                                      std::span<const std::byte> body) {
@@ -530,44 +540,32 @@ private:
     }
 
     // ---- Reading
-    /// `word`: what the line's word is.
-    [[gnu::noinline]] int receive_lines(unsigned s, std::uint32_t word, Class cls, void* buf,
-                                        std::size_t cap) {
-        const Next& next = next_[s];
-        Peer& p = peers_[s];
-        // What is in the slot was posted before, and is seen to be there by now.
-        if ((memory_.load(next.slot) & kStampMask) == next.if_slot) [[unlikely]]
-            return -1;
-        Body b;
-        if (!read_header(next, word, b) || kind_of(b.header) != kWhole ||
-            class_of(b.header) != cls || b.bytes > cap || !copy_body(next, p, b, buf))
-            return -1;
+    [[gnu::noinline]] int receive_longer(unsigned s, Class cls, void* buf, std::size_t cap) {
+        Arrival a;
+        if (!peek(s, a) || a.corrupt || !a.is_inline || a.cls != cls || a.length > cap)
+            return kLonger;
+        rmem::copy_bytes(buf, a.payload, a.length);
         RMEM_MARK("receive.inline-copied");
-        sample(next.head, b.last_line, b.last_word);
-        credit(p, next.head, b.header >> kHeaderCountShift);
-        take_lines(s, b.after);
-        return static_cast<int>(b.bytes);
+        take(s, a);
+        return static_cast<int>(a.length);
     }
-    void read_lines(unsigned s, const Body& b, Arrival& a) {
-        a.cls = class_of(b.header);
-        a.is_inline = kind_of(b.header) == kWhole;
-        const Peer& p = peers_[s];
-        if (a.is_inline) {
-            a.length = b.bytes;
-            a.payload = memory_.data(word_in(next_[s].line, b.begin), b.bytes);
-            if (b.end <= kLineWords) return;
-            Body again = b;  // all of it is there
-            a.payload = joined_.data();
-            a.corrupt = !copy_body(next_[s], p, again, joined_.data());
-            return;
-        }
-        if (kind_of(b.header) == kOnBoard) return read_descriptor(s, low_of(b.header), a);
-        const auto word = [&](std::uint32_t i) {
-            const std::uint32_t at = b.begin + i;
-            return memory_.load(
-                word_in(line_of(p.rx_lines, b.number + at / kLineWords), at % kLineWords));
-        };
-        read_place(low_of(b.header), word(0), word(1), a);
+    /// A message of which the header and the first line are there.
+    [[gnu::noinline]] int receive_lines(unsigned s, std::uint32_t header, std::uint32_t bytes,
+                                        void* buf) {
+        Next& next = next_[s];
+        Peer& p = peers_[s];
+        Body b;
+        b.header = header;
+        b.bytes = bytes;
+        b.begin_in(next);
+        if (!copy_body(p, b, buf)) return kLonger;
+        RMEM_MARK("receive.inline-copied");
+        credit(p, next.head, header >> kHeaderCountShift);
+        p.rx_span = b.last - b.number + 1;
+        go_behind(next, p, b);
+        if (p.rx_span <= kMostInBurst) fetch_burst(next, p, header);
+        taken_in_lines(s);
+        return static_cast<int>(bytes);
     }
     // ---- Bells
     int find_bell(unsigned first) const {
@@ -592,7 +590,6 @@ private:
     std::int64_t waiting_since_ns_ = 0;  ///< 0: not
     std::vector<std::uint32_t> heads_;   ///< taken from s since it opened, dense as the bells are
     std::vector<std::uint32_t> posted_;  ///< MESSAGE toggles of the own buffers, per receiver
-    std::array<std::byte, kMostLineBytes> joined_{};
 };
 
 }  // namespace billboard

@@ -20,8 +20,11 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/base/copy.hpp"
 #include "rmem/link/memory.hpp"
+#include "rmem/ring/write_stamps.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -48,6 +51,10 @@ protected:
     static constexpr unsigned kDescribed = 2;          // words of a descriptor
     static constexpr std::size_t kFetchedBytes = 256;  // the rest comes by its order of reading
     static constexpr std::uint32_t kFetchedLines = 16;
+    static constexpr std::uint32_t kBurstLines = 8, kMostInBurst = 3;  ///< of all, of each message
+    static constexpr std::uint32_t kLinesAhead = 4;    ///< taken by a sender in a stream
+    static constexpr std::size_t kMostInStream = 256;  ///< bytes; longer ones go through buffers
+    static constexpr std::uint32_t kMostAhead = 10, kMostTaken = 5;     ///< lines
     static constexpr unsigned kPausesInLines = 2, kPausesInStream = 4;  ///< between polls
     static constexpr unsigned kSlotPlace = 0, kLinePlace = 1;
     /// Not acknowledged while posting is closed: too many for counts of the peer to make room.
@@ -58,6 +65,7 @@ protected:
         : memory_(memory),
           geometry_(geometry),
           lines_(geometry.lines()),
+          lap_shift_(static_cast<unsigned>(std::countl_zero(geometry.lines()))),
           most_lines_(geometry.lines_of_longest()),
           most_bytes_(geometry.most_line_bytes()),
           next_(geometry.ranks()),
@@ -84,11 +92,12 @@ protected:
         std::uint32_t tx_number = 0, tx_words = 0;  ///< the line written last, and how full it is
         std::uint32_t tx_line_stamp = 0;
         std::size_t tx_line = 0;
-        std::uint32_t free_from = 0;  ///< s has left all lines before this one
-        std::uint32_t told_line = 0;  ///< Next::number as s knows it
-        std::uint32_t tx_epoch = 0, rx_epoch = 0;
+        std::uint32_t free_from = 0;                ///< s has left all lines before this one
+        std::uint32_t told_line = 0;                ///< Next::number as s knows it
+        std::uint32_t tx_epoch = 0, rx_epoch = 0;   ///< their bits in a line's word
         std::uint32_t ack_flags = 0;                ///< as written to s's partition
         std::uint32_t awaited = 0, awaited_in = 0;  ///< Next::head and position at the last wait
+        std::uint32_t tx_span = 1, rx_span = 1;     ///< lines of the last message sent, and taken
         std::size_t rx_count = 0, rx_position = 0;  ///< where s tells what it has consumed
         bool tx_open = false;
     };
@@ -123,9 +132,9 @@ protected:
         next.seen = line_stamp(next.number, p.rx_epoch);
     }
     void advance(Next& next, const Peer& p, std::uint32_t words) const {
-        std::uint32_t rest = words;
-        for (; rest >= kLineWords; rest -= kLineWords) begin_line(next, p);
-        next.seen = line_stamp(next.number, p.rx_epoch) | rest;
+        next.number += words / kLineWords;
+        next.line = line_of(p.rx_lines, next.number);
+        next.seen = line_stamp(next.number, p.rx_epoch) | words % kLineWords;
     }
     /// Takes s's count out of its message of this number. A count has few bits, so it must not be
     /// older than the known one; each message's is not older than that of the one before.
@@ -149,14 +158,23 @@ protected:
     }
     std::uint32_t first_line() const { return 0 - lines_; }  // soon wraps, so that every run does
     /// Of a line of which nothing is there in this lap.
-    std::uint32_t line_stamp(std::uint32_t number, std::uint32_t epoch) const {
-        return ((number & lines_) != 0 ? kLap : 0) | ((epoch << 5) & ~kLap);
+    std::uint32_t line_stamp(std::uint32_t number, std::uint32_t epoch_bits) const {
+        return ((number << lap_shift_) & kLap) | epoch_bits;
     }
+    static constexpr std::uint32_t epoch_bits(std::uint32_t epoch) { return (epoch << 5) & ~kLap; }
     std::size_t line_of(std::size_t lines, std::uint32_t number) const {
         return lines + (number & (lines_ - 1)) * rmem::kLineBytes;
     }
     static constexpr std::size_t word_in(std::size_t line, std::uint32_t words) {
         return line + (1 + words) * rmem::kWordBytes;
+    }
+
+    static constexpr bool is_sampled(std::uint32_t count) {
+        return !M::kReplicated && count % rmem::kStampEvery == 0;
+    }
+    std::uint32_t next_header(unsigned s, Kind kind, Class cls, std::uint32_t low) const {
+        return (next_[s].head << kHeaderCountShift) | (is_idle(s) ? 0 : kInStream) |
+               header_of(kind, cls, low);
     }
 
     // ---- Reading
@@ -175,17 +193,25 @@ protected:
         if (kind == kOnBoard) return read_descriptor(s, low, a);
         read_place(low, memory_.load(at), memory_.load(at + rmem::kWordBytes), a);
     }
-    /// Where a message in the lines is, and where the next one begins.
+    /// Where a message in the lines is.
     struct Body {
-        std::uint32_t header = 0, number = 0;
-        std::uint32_t begin = 0;  ///< of the payload, in words of line `number`
-        std::uint32_t bytes = 0;
-        std::uint32_t end = 0;    ///< words before its end, counted from that line
-        std::uint32_t after = 0;  ///< the same before the next message
-        std::size_t last_line = 0;
-        std::uint32_t last_word = 0;
+        std::uint32_t header = 0, bytes = 0;
+        std::uint32_t number = 0, begin = 0;  ///< of its first line, and of the payload, in words
+        std::uint32_t last = 0;               ///< line
+        std::uint32_t end = 0;                ///< in that line, in words
+        std::size_t line = 0;                 ///< its place
+        std::uint32_t word = 0;               ///< its own
         bool is_corrupt = false;
+
+        /// As long as no more than its first line is known.
+        void begin_in(const Next& next) {
+            number = last = next.number;
+            begin = (next.seen & kLineMask) + 1;
+            end = begin + (bytes + 3) / 4;
+            line = next.line;
+        }
     };
+    static bool is_closed(const Body& b) { return (b.word & kLineMask) == (kClosedLine | b.end); }
     static constexpr Kind kind_of(std::uint32_t header) {
         return static_cast<Kind>((header >> 12) & 3U);
     }
@@ -193,98 +219,113 @@ protected:
     static constexpr Class class_of(std::uint32_t header) {
         return static_cast<Class>((header >> 14) & 0xfU);
     }
-    /// What the header says, and the first line. False: it says nothing possible.
+    /// What the first line says. False: nothing possible.
     [[gnu::always_inline]] bool read_header(const Next& next, std::uint32_t word, Body& b) const {
-        const std::uint32_t offset = next.seen & kLineMask, there = word & kLineWords;
-        b.number = next.number;
-        b.after = kLineWords;  // after something impossible a new line
-        if (there <= offset) return false;
-        b.header = memory_.load(word_in(next.line, offset));
-        b.begin = offset + 1;
+        b.header = memory_.load(word_in(next.line, next.seen & kLineMask));
         const std::uint32_t low = low_of(b.header), kind = kind_of(b.header);
-        if (kind == kWhole) [[likely]] {
-            if (low > most_bytes_) return false;
-            b.bytes = low;
-        } else {
-            if (kind > kOnBoard || low >= kBuffers) return false;
-            b.bytes = kind == kInSlot ? kDescribed * rmem::kWordBytes : 0;
+        if (kind != kWhole && (kind > kOnBoard || low >= kBuffers)) return false;
+        b.bytes = kind == kWhole ? low : kind == kInSlot ? kDescribed * rmem::kWordBytes : 0;
+        b.begin_in(next);
+        b.word = word;
+        const std::uint32_t there = word & kLineWords;
+        return b.bytes <= most_bytes_ && there >= std::min(b.end, kLineWords) && there >= b.begin;
+    }
+    /// Waits for the other lines, if there are, and calls `copy(from, bytes)` for each piece of the
+    /// payload. A sender is about to post them, but may have been stopped. False: they are not all
+    /// there.
+    template <class Copy>
+    [[gnu::always_inline]] bool follow(const Peer& p, Body& b, Copy&& copy) const {
+        const std::byte* at = memory_.data(word_in(b.line, b.begin), 0);
+        if (b.end <= kLineWords) {
+            copy(at, b.bytes);
+            return true;
         }
-        b.end = b.begin + (b.bytes + 3) / 4;
-        b.last_line = next.line;
-        b.last_word = word;
-        return there >= std::min(b.end, kLineWords);
-    }
-    /// Where the next message begins, now that the last line is known.
-    [[gnu::always_inline]] static void find_end(Body& b) {
-        const std::uint32_t lines = (b.end - 1) / kLineWords;  // beside the first one
-        const std::uint32_t closed_here = kClosedLine | (b.end - lines * kLineWords);
-        b.after = (b.last_word & kLineMask) == closed_here ? (lines + 1) * kLineWords : b.end;
-    }
-    /// Waits for the other lines, if there are, and calls `each(its bytes, the bytes left)`. A
-    /// sender is about to post them, but may have been stopped. False: they are not all there.
-    template <class Each>
-    [[gnu::always_inline]] bool follow(const Peer& p, Body& b, Each&& each) const {
-        const std::uint32_t lines = (b.end - 1) / kLineWords;
-        if (lines == 0) return true;
         unsigned polls = memory_.brief_polls();
+        const std::uint32_t lines = (b.end - 1) / kLineWords;
         // In a stream the sender is not disturbed in each line, but awaited behind the last one.
-        if ((b.header & kInStream) != 0 && !await_line(p, b, lines, polls, kPausesInStream))
-            return false;
-        if constexpr (!M::kReplicated) {
+        if ((b.header & kInStream) != 0) {
+            Body last = b;
+            last.last += lines - 1;
+            last.end -= (lines - 1) * kLineWords;
+            if (!await_line(p, last, polls)) return false;
+        }
+        if (lines >= p.rx_span) {  // or the wait has asked for them
             for (std::uint32_t i = 1; i <= std::min(lines, kFetchedLines); ++i)
                 __builtin_prefetch(memory_.data(line_of(p.rx_lines, b.number + i), 0));
         }
-        std::size_t left = b.bytes - (kLineWords - b.begin) * rmem::kWordBytes;
-        for (std::uint32_t i = 1; i <= lines; ++i, left -= kLineRest) {
-            if (!await_line(p, b, i, polls, 1)) return false;
-            each(memory_.data(word_in(b.last_line, 0), 0), left);
+        std::size_t here = (kLineWords - b.begin) * rmem::kWordBytes, left = b.bytes - here;
+        copy(at, here);
+        for (;; left -= kLineRest) {
+            if (!await_line(p, b, polls)) return false;
+            at = memory_.data(word_in(b.line, 0), 0);
+            if (b.end <= kLineWords) break;
+            copy(at, kLineRest);  // of a known size
         }
+        copy(at, left);
         return true;
     }
-    [[gnu::always_inline]] bool await_line(const Peer& p, Body& b, std::uint32_t i, unsigned& polls,
-                                           unsigned pauses) const {
-        const std::uint32_t words = std::min(b.end - i * kLineWords, kLineWords);
-        const std::uint32_t stamp = line_stamp(b.number + i, p.rx_epoch);
-        b.last_line = line_of(p.rx_lines, b.number + i);
+    /// The line after the last one.
+    [[gnu::always_inline]] bool await_line(const Peer& p, Body& b, unsigned& polls) const {
+        ++b.last;
+        b.end -= kLineWords;
+        const std::uint32_t words = std::min(b.end, kLineWords);
+        const std::uint32_t enough = line_stamp(b.last, p.rx_epoch) | words;
+        b.line = line_of(p.rx_lines, b.last);
         for (;; --polls) {
-            b.last_word = memory_.load(b.last_line);
-            if ((b.last_word & ~kLineMask) == stamp && (b.last_word & kLineWords) >= words)
+            b.word = memory_.load(b.line);
+            if (b.word - enough <= kLineMask - words) [[likely]]
                 return true;
             if (polls == 0) return false;
-            for (unsigned k = 0; k < pauses; ++k) rmem::cpu_relax();
+            rmem::cpu_relax();
         }
     }
     /// False: it is not there whole.
     bool find_body(const Next& next, const Peer& p, std::uint32_t word, Body& b) const {
         b.is_corrupt = !read_header(next, word, b);
-        if (b.is_corrupt) return true;
-        if (!follow(p, b, [](const std::byte*, std::size_t) {})) return false;
-        find_end(b);
-        return true;
+        return b.is_corrupt || follow(p, b, [](const std::byte*, std::size_t) {});
     }
     /// The same, and copies the payload.
-    [[gnu::always_inline]] bool copy_body(const Next& next, const Peer& p, Body& b,
-                                          void* buf) const {
+    [[gnu::always_inline]] bool copy_body(const Peer& p, Body& b, void* buf) const {
         auto* to = static_cast<std::byte*>(buf);
-        const std::size_t here = (kLineWords - b.begin) * rmem::kWordBytes;
-        const std::byte* from = memory_.data(word_in(next.line, b.begin), 0);
-        if (b.bytes <= here) {
-            rmem::copy_short(to, from, b.bytes);
-        } else {
-            rmem::copy_short(to, from, here);
-            to += here;
-            const bool whole = follow(p, b, [&to](const std::byte* at, std::size_t left) {
-                if (left >= kLineRest) {
-                    rmem::copy_ends<32>(to, at, kLineRest);
-                    to += kLineRest;
-                } else {
-                    rmem::copy_short(to, at, left);
-                }
-            });
-            if (!whole) return false;
+        return follow(p, b, [&to](const std::byte* from, std::size_t bytes) {
+            rmem::copy_short(to, from, bytes);
+            to += bytes;
+        });
+    }
+    /// Before the message after this one. After something impossible: a new line.
+    static std::uint32_t words_until_next(const Body& b) {
+        if (b.is_corrupt) return kLineWords;
+        return (b.last - b.number) * kLineWords + (is_closed(b) ? kLineWords : b.end);
+    }
+    void go_behind(Next& next, const Peer& p, const Body& b) const {
+        const bool closed = is_closed(b);
+        next.number = b.last + (closed ? 1 : 0);
+        next.line = line_of(p.rx_lines, next.number);
+        next.seen = line_stamp(next.number, p.rx_epoch) | (closed ? 0 : b.end);
+    }
+    void read_lines(unsigned s, const Body& b, Arrival& a) {
+        a.cls = class_of(b.header);
+        a.is_inline = kind_of(b.header) == kWhole;
+        const Peer& p = peers_[s];
+        if (a.is_inline) {
+            a.length = b.bytes;
+            a.payload = memory_.data(word_in(next_[s].line, b.begin), b.bytes);
+            if (b.last == b.number) return;
+            Body again = b;  // all of it is there
+            again.last = b.number;
+            again.end = b.end + (b.last - b.number) * kLineWords;
+            again.line = next_[s].line;
+            a.payload = joined_.data();
+            a.corrupt = !copy_body(p, again, joined_.data());
+            return;
         }
-        find_end(b);
-        return true;
+        if (kind_of(b.header) == kOnBoard) return read_descriptor(s, low_of(b.header), a);
+        const auto word = [&](std::uint32_t i) {
+            const std::uint32_t at = b.begin + i;
+            return memory_.load(
+                word_in(line_of(p.rx_lines, b.number + at / kLineWords), at % kLineWords));
+        };
+        read_place(low_of(b.header), word(0), word(1), a);
     }
     void read_descriptor(unsigned s, unsigned buffer, Arrival& a) const {
         const std::size_t at = geometry_.descriptor(s, buffer);
@@ -298,9 +339,12 @@ protected:
                     length > geometry_.data_bytes() - a.descriptor.offset ||
                     a.descriptor.cls != a.cls;
     }
-    /// Prefetches the lines of a buffer, to have them when the longer way has come there.
-    [[gnu::noinline]] void fetch_buffer(unsigned s, const Next& next, std::uint32_t flag) const {
+    /// Prefetches the lines of a buffer whose descriptor is in the slot, to have them when the
+    /// longer way has come there.
+    [[gnu::noinline]] void fetch_buffer(unsigned s, const Next& next) const {
         if constexpr (M::kReplicated) return;  // nobody else has the bank's lines
+        const std::uint32_t flag = memory_.load(next.slot);
+        if ((flag & kStampMask) != next.if_slot) return;
         Arrival a;
         read_slot(s, next, flag, a);
         if (a.corrupt || a.is_inline) return;
@@ -310,6 +354,15 @@ protected:
     }
 
     // ---- Room
+    /// Whether a message of this size is posted without a buffer.
+    [[nodiscard, gnu::always_inline]] bool is_short(std::size_t bytes) const {
+        return bytes <= most_bytes_;
+    }
+    [[nodiscard]] std::size_t most_short() const { return most_bytes_; }
+    /// What the link is asked room for: a header, and a word for each line.
+    static constexpr std::size_t posted_bytes(std::size_t bytes) {
+        return bytes + rmem::kLineBytes + bytes / kLineRest * rmem::kWordBytes;
+    }
     [[nodiscard, gnu::always_inline]] bool is_idle(unsigned s) const {
         return peers_[s].tail == peers_[s].acknowledged;
     }
@@ -347,20 +400,47 @@ protected:
                 Body body;
                 if (!find_body(next, p, seen.word, body) || body.is_corrupt) break;
                 credit(p, next.head, body.header >> kHeaderCountShift);
-                advance(next, p, body.after);
+                go_behind(next, p, body);
             }
             ++next.head;
         }
     }
-    static bool closes(bool idle, std::uint32_t end) { return idle || end == kLineWords; }
-    static std::uint32_t last_word(const Peer& p, bool idle, std::uint32_t end) {
-        return p.tx_line_stamp | (closes(idle, end) ? kClosedLine : 0) | end;
+    /// Where the next message, like this one, has no room either, it begins a line: it does not
+    /// touch one more. `begin` is in the line of `end`.
+    static bool closes(bool idle, std::uint32_t begin, std::uint32_t end) {
+        return idle || end + (end - begin) > kLineWords;
+    }
+    static std::uint32_t last_word(const Peer& p, bool closes, std::uint32_t end) {
+        return p.tx_line_stamp | (closes ? kClosedLine : 0) | end;
     }
     [[gnu::always_inline]] void next_line(Peer& p) const {
         p.tx_words = 0;
         ++p.tx_number;
         p.tx_line = line_of(p.tx_lines, p.tx_number);
         p.tx_line_stamp = line_stamp(p.tx_number, p.tx_epoch);
+    }
+    /// Lines that a rank who waits for an answer wants as long as it is like the one before.
+    struct Ahead {
+        std::uint32_t fetched = 0;  ///< behind the one that it polls
+        std::uint32_t taken = 0;    ///< its own, for what it sends next
+    };
+    static Ahead ahead_of(const Peer& p) {
+        return {p.rx_span > kMostAhead ? 0 : p.rx_span - 1, p.tx_span > kMostTaken ? 0 : p.tx_span};
+    }
+    [[gnu::always_inline]] void fetch(const Next& next, const Peer& p, const Ahead& ahead) const {
+        if constexpr (M::kReplicated) return;
+        for (std::uint32_t i = 1; i <= ahead.fetched; ++i)
+            __builtin_prefetch(memory_.data(line_of(p.rx_lines, next.number + i), 0));
+        for (std::uint32_t i = 0; i < ahead.taken; ++i)
+            rmem::take_line(memory_.own(line_of(p.tx_lines, p.tx_number + i)));
+    }
+    /// After a message that was awaited, of a sender that does not wait for an answer: the next
+    /// ones are probably there by now.
+    [[gnu::always_inline]] void fetch_burst(const Next& next, const Peer& p,
+                                            std::uint32_t header) const {
+        if (M::kReplicated || (header & kInStream) == 0 || next.head - p.awaited > 1) return;
+        for (std::uint32_t i = 0; i < kBurstLines; ++i)
+            __builtin_prefetch(memory_.data(line_of(p.rx_lines, next.number + i), 0));
     }
     /// The line that number ahead is taken from the receiver, which read it in the last lap.
     [[gnu::always_inline]] void take_ahead(const Peer& p, std::uint32_t lines) const {
@@ -370,10 +450,13 @@ protected:
 
     M& memory_;
     const Geometry& geometry_;
-    std::uint32_t lines_, most_lines_;
+    std::uint32_t lines_;
+    unsigned lap_shift_;  ///< lines_ to kLap
+    std::uint32_t most_lines_;
     std::size_t most_bytes_;
     std::vector<Next> next_;
     std::vector<Peer> peers_;
+    std::array<std::byte, kMostLineBytes> joined_{};  ///< a message that lies in several lines
 };
 
 }  // namespace billboard

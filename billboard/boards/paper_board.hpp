@@ -62,6 +62,7 @@ public:
 
     // ---- Sending
     static constexpr bool is_short(std::size_t) { return false; }
+    static constexpr std::size_t most_short() { return 0; }
     static constexpr std::size_t posted_bytes(std::size_t bytes) { return bytes; }
     static constexpr bool is_short_to(unsigned, std::size_t) { return false; }
     bool tx_room(unsigned s) const { return peers_[s].tx_open; }

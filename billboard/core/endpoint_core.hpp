@@ -71,20 +71,16 @@ public:
     unsigned ranks() const noexcept override { return own_.ranks; }
     std::size_t partition_bytes() const noexcept override { return posting_.data_bytes(); }
 
-    /// send() of what is short and has room. False: it takes longer, so ask that. Calls nothing but
-    /// to wake somebody, and throws nothing.
-    [[nodiscard, gnu::always_inline]] bool send_at_once(int dest, const void* buf, std::size_t len,
+    /// send() of the shortest to one that answers. False: something else, so ask send_in_line().
+    /// Calls nothing but to wake somebody, and throws nothing.
+    [[nodiscard, gnu::always_inline]] bool send_in_slot(int dest, const void* buf, std::size_t len,
                                                         Class cls = Class::user) noexcept {
-        if constexpr (kHasShortCalls) {
-            const auto d = static_cast<unsigned>(dest);
-            if (d < own_.ranks && (buf != nullptr || len == 0) && !aborts_due_.any() &&
-                own_.board.post_at_once(d, cls, buf, len)) [[likely]] {
-                RMEM_MARK("send.before-wake");
-                own_.memory.notify(d);
-                return true;
-            }
-        }
-        return false;
+        return post_at_once<Place::slot>(dest, buf, len, cls);
+    }
+    /// The same of what fits a line. False: it takes longer, so ask send().
+    [[nodiscard, gnu::always_inline]] bool send_in_line(int dest, const void* buf, std::size_t len,
+                                                        Class cls = Class::user) noexcept {
+        return post_at_once<Place::line>(dest, buf, len, cls);
     }
     /// recv() from a named rank of what is there, short and fits. BBP_EAGAIN: nothing is there;
     /// kNobody: something that takes longer, or it is unknown.
@@ -110,7 +106,7 @@ public:
 
     [[gnu::always_inline]] int send(int dest, const void* buf, std::size_t len,
                                     Deadline deadline = {}, Class cls = Class::user) override {
-        if (send_at_once(dest, buf, len, cls)) return BBP_OK;
+        if (post_at_once<Place::any>(dest, buf, len, cls)) return BBP_OK;
         if (Board::kInlineBytes != 0 && static_cast<unsigned>(dest) < own_.ranks &&
             own_.board.is_short_to(static_cast<unsigned>(dest), len) &&
             (buf != nullptr || len == 0)) [[likely]] {
@@ -270,6 +266,27 @@ public:
     [[nodiscard]] int tell_gone(unsigned s) { return peers_.tell_gone(s); }
 
 private:
+    enum class Place : std::uint8_t { slot, line, any };
+    template <Place place>
+    [[nodiscard, gnu::always_inline]] bool post_at_once(int dest, const void* buf, std::size_t len,
+                                                        Class cls) {
+        if constexpr (kHasShortCalls) {
+            const auto d = static_cast<unsigned>(dest);
+            if (d >= own_.ranks || (buf == nullptr && len != 0) || aborts_due_.any() ||
+                !own_.memory.room(Board::posted_bytes(len))) [[unlikely]]
+                return false;
+            const bool is_posted = place == Place::slot ? own_.board.post_in_slot(d, cls, buf, len)
+                                   : place == Place::line
+                                       ? own_.board.post_in_line(d, cls, buf, len)
+                                       : own_.board.post_at_once(d, cls, buf, len);
+            if (is_posted) [[likely]] {
+                RMEM_MARK("send.before-wake");
+                own_.memory.notify(d);
+            }
+            return is_posted;
+        }
+        return false;
+    }
     [[gnu::always_inline]] int find_any() const { return own_.board.find(taking_.next_any()); }
     [[nodiscard, gnu::always_inline]] int recv_short(int from, bool any, void* buf, std::size_t cap,
                                                      std::size_t* len, Class cls) {

@@ -253,6 +253,26 @@ TYPED_TEST(LineBoards, put_the_messages_of_a_stream_behind_each_other) {
     EXPECT_EQ(all.waiting(0, 1), 0U);
 }
 
+TYPED_TEST(LineBoards, begin_a_line_where_one_more_message_like_the_last_would_span_two) {
+    Ranks<TypeParam> all(2);
+    ASSERT_TRUE(all.post_inline(0, 1, 8));  // in the slot
+    for (unsigned i = 0; i < 8; ++i) {
+        ASSERT_TRUE(all.post_inline(0, 1, 32));
+        EXPECT_EQ(line_word(all, i) & (kThere | kClosed), 9 | kClosed) << "line " << i;
+    }
+    for (unsigned i = 8; i < 12; ++i) {
+        ASSERT_TRUE(all.post_inline(0, 1, 24));
+        ASSERT_TRUE(all.post_inline(0, 1, 24));
+        EXPECT_EQ(line_word(all, i) & (kThere | kClosed), 14 | kClosed) << "line " << i;
+    }
+    for (unsigned i = 12; i < 16; i += 2) {
+        ASSERT_TRUE(all.post_inline(0, 1, 100));
+        EXPECT_EQ(line_word(all, i + 1) & (kThere | kClosed), 11 | kClosed) << "line " << i + 1;
+    }
+    all.drain();
+    EXPECT_EQ(all.waiting(0, 1), 0U);
+}
+
 TYPED_TEST(LineBoards, write_no_line_again_before_its_reader_has_left_it) {
     for (const unsigned ranks : {64U, 100U}) {  // with few lines for each pair
         Ranks<TypeParam> all(ranks);
