@@ -55,6 +55,8 @@ public:
     [[nodiscard]] virtual unsigned ranks() const noexcept = 0;
     /// A message of at most this number of bytes can be sent by a try call, composed and viewed.
     [[nodiscard]] virtual std::size_t partition_bytes() const noexcept = 0;
+    /// How long a message may be that lies in no buffer: composing it in place gains nothing.
+    [[nodiscard]] virtual std::size_t short_bytes() const noexcept = 0;
 
     // ---- Messages
     [[nodiscard]] virtual int send(int dest, const void* buf, std::size_t len,
@@ -80,8 +82,9 @@ public:
                                    Deadline deadline = {}, Class cls = Class::user) = 0;
     virtual int release(const void* data) = 0;  ///< fails only where `data` is not in view
     /// As view() of BBP_ANY, for a program that takes all that comes: a message that lies in no
-    /// buffer is copied into `small`, of kInlineBytes; `*data` is that then, and needs no release.
-    [[nodiscard]] virtual int take(std::byte* small, const void** data, std::size_t* len,
+    /// buffer is copied into `small` if that has room (kTakenBytes is enough for any); `*data` is
+    /// that then, and needs no release.
+    [[nodiscard]] virtual int take(std::span<std::byte> small, const void** data, std::size_t* len,
                                    Deadline deadline = {}, Class cls = Class::user) = 0;
 
     // ---- Barriers and groups

@@ -20,7 +20,7 @@ int Channel::recv_any_control(Bytes* packet, unsigned* from) {
     }
     const void* data = nullptr;
     std::size_t size = 0;
-    const int source = endpoint_.take(short_.data(), &data, &size, Deadline::now(), Class::mpi);
+    const int source = endpoint_.take(short_, &data, &size, Deadline::now(), Class::mpi);
     if (source < 0) return source;
     *from = static_cast<unsigned>(source);
     *packet = {static_cast<const std::byte*>(data), size};

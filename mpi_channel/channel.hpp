@@ -103,7 +103,7 @@ private:
     billboard::Endpoint& endpoint_;
     Bulk bulk_;
     std::size_t packet_most_;
-    std::array<std::byte, billboard::kInlineBytes> short_{};  ///< a packet that has arrived
+    std::array<std::byte, billboard::kTakenBytes> short_{};  ///< a packet that has arrived
     const void* view_ = nullptr;  ///< a longer one, in its sender's partition
     TransportCounters counters_;
 };

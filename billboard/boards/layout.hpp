@@ -53,6 +53,8 @@ constexpr unsigned fifo_slots_on(rmem::LinkKind link) noexcept {
 }
 inline constexpr std::size_t kInlineBytes = 60;      ///< inline: payload of a slot
 inline constexpr std::size_t kMostLineBytes = 1024;  ///< lines: payload of a message without buffer
+/// Room for any message without a buffer.
+inline constexpr std::size_t kTakenBytes = std::max(kInlineBytes, kMostLineBytes);
 /// lines: of all pairs of ranks together, about; and of one pair and direction.
 inline constexpr std::uint32_t kLinesInAll = 1U << 16, kMostLines = 1024, kFewestLines = 8;
 inline constexpr std::size_t kHeadBytes = 28;  ///< inline: as much of it beside the flag word

@@ -70,6 +70,7 @@ public:
     unsigned rank() const noexcept override { return own_.me; }
     unsigned ranks() const noexcept override { return own_.ranks; }
     std::size_t partition_bytes() const noexcept override { return posting_.data_bytes(); }
+    std::size_t short_bytes() const noexcept override { return own_.board.most_short(); }
 
     /// send() of the shortest to one that answers. False: something else, so ask send_in_line().
     /// Calls nothing but to wake somebody, and throws nothing.
@@ -161,16 +162,16 @@ public:
         return taking_.view(src, data, len, deadline, cls);
     }
     int release(const void* data) override { return views_.release(data); }
-    int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline = {},
-             Class cls = Class::user) override {
+    int take(std::span<std::byte> small, const void** data, std::size_t* len,
+             Deadline deadline = {}, Class cls = Class::user) override {
         const int candidate = find_any();
-        int from = recv_short(candidate, true, small, kInlineBytes, len, cls);
+        int from = recv_short(candidate, true, small.data(), small.size(), len, cls);
         if (from < 0 && !is_try(deadline))
-            from = recv_short(await_briefly(BBP_ANY), true, small, kInlineBytes, len, cls);
+            from = recv_short(await_briefly(BBP_ANY), true, small.data(), small.size(), len, cls);
         if (from >= 0) [[likely]] {
             if constexpr (Board::kInlineBytes != 0)
                 own_.board.expect_answer(static_cast<unsigned>(from));
-            *data = small;
+            *data = small.data();
             return from;
         }
         if (is_try(deadline) && !M::kReplicated && candidate < 0 && has_taken_nothing() &&
@@ -181,11 +182,11 @@ public:
     /// take() of a message that is there, whole in its slot. BBP_EAGAIN: there seems to be nothing.
     /// kNobody: something that takes longer, so ask take(); which also looks for the dead now and
     /// then.
-    [[nodiscard]] [[gnu::always_inline]] int take_at_once(std::byte* small, std::size_t* len,
-                                                          Class cls) {
+    [[nodiscard]] [[gnu::always_inline]] int take_at_once(std::span<std::byte> small,
+                                                          std::size_t* len, Class cls) {
         const int candidate = find_any();
         if (candidate < 0) return has_taken_nothing() ? BBP_EAGAIN : kNobody;
-        const int from = recv_short(candidate, true, small, kInlineBytes, len, cls);
+        const int from = recv_short(candidate, true, small.data(), small.size(), len, cls);
         if constexpr (Board::kInlineBytes != 0) {
             if (from >= 0) [[likely]]
                 own_.board.expect_answer(static_cast<unsigned>(from));
@@ -193,8 +194,9 @@ public:
         return from;
     }
     /// The same of one that comes within a brief wait; kNobody: none has.
-    [[nodiscard]] [[gnu::always_inline]] int take_briefly(std::byte* small, std::size_t* len,
-                                                          Class cls, AnswerPause& pause) {
+    [[nodiscard]] [[gnu::always_inline]] int take_briefly(std::span<std::byte> small,
+                                                          std::size_t* len, Class cls,
+                                                          AnswerPause& pause) {
         for (unsigned polls = own_.memory.brief_polls();; --polls) {
             if (const int from = take_at_once(small, len, cls); from != BBP_EAGAIN) return from;
             if (polls == 0) return kNobody;

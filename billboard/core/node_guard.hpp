@@ -27,6 +27,7 @@ public:
     unsigned rank() const noexcept override { return core_.rank(); }
     unsigned ranks() const noexcept override { return core_.ranks(); }
     std::size_t partition_bytes() const noexcept override { return core_.partition_bytes(); }
+    std::size_t short_bytes() const noexcept override { return core_.short_bytes(); }
 
     int send(int dest, const void* buf, std::size_t len, Deadline deadline, Class cls) override {
         return guarded([&] { return core_.send(dest, buf, len, deadline, cls); });
@@ -60,12 +61,12 @@ public:
             [&] { core_.release(*data); });
     }
     int release(const void* data) override { return core_.release(data); }
-    int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline,
+    int take(std::span<std::byte> small, const void** data, std::size_t* len, Deadline deadline,
              Class cls) override {
         return received(
             BBP_ANY, [&] { return core_.take(small, data, len, deadline, cls); },
             [&] {
-                if (*data != small) core_.release(*data);
+                if (*data != small.data()) core_.release(*data);
             });
     }
     int barrier(Deadline deadline) override {

@@ -79,8 +79,8 @@ public:
     [[nodiscard]] int probe(int src, std::size_t* len, Class cls);
     [[nodiscard]] int view(int src, const void** data, std::size_t* len, Deadline deadline,
                            Class cls);
-    [[nodiscard]] int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline,
-                           Class cls);
+    [[nodiscard]] int take(std::span<std::byte> small, const void** data, std::size_t* len,
+                           Deadline deadline, Class cls);
     [[nodiscard]] int fd();
     /// Nobody is woken any more.
     void close_fd() noexcept { wake_fd_.reset(); }
@@ -118,7 +118,7 @@ private:
     [[nodiscard]] int half_lost(unsigned s, bool any);
     void gather_latest();
     [[nodiscard]] int try_view(int src, const void** data, std::size_t* len, Class cls,
-                               Deadline deadline, std::byte* small = nullptr);
+                               Deadline deadline, std::span<std::byte> small = {});
 
     Own& own_;
     Peers<Own>& peers_;
@@ -529,12 +529,12 @@ int Taking<Own>::view(int src, const void** data, std::size_t* len, Deadline dea
 
 template <class Own>
 int Taking<Own>::try_view(int src, const void** data, std::size_t* len, Class cls,
-                          Deadline deadline, std::byte* small) {
+                          Deadline deadline, std::span<std::byte> small) {
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
     // A caller that takes all that comes takes the sender that is ready first.
-    const Wanted wanted = small == nullptr ? Wanted::coming : Wanted::ready;
+    const Wanted wanted = small.empty() ? Wanted::coming : Wanted::ready;
     if (const int result = find(src, cls, wanted, found, s, a); result != BBP_OK) {
         return result == BBP_EAGAIN ? nothing_from(src, deadline) : result;
     }
@@ -544,9 +544,9 @@ int Taking<Own>::try_view(int src, const void** data, std::size_t* len, Class cl
                                            s));
     }
     if (src == BBP_ANY) set_next_any(own_.after(s));
-    if (small != nullptr && found == Found::board && a.is_inline && a.length <= kInlineBytes) {
-        std::memcpy(small, a.payload, a.length);
-        *data = small;
+    if (!small.empty() && found == Found::board && a.is_inline && a.length <= small.size()) {
+        rmem::copy_bytes(small.data(), a.payload, a.length);
+        *data = small.data();
         *len = a.length;
         own_.board.take(s, a);
         return static_cast<int>(s);
@@ -570,8 +570,8 @@ int Taking<Own>::try_view(int src, const void** data, std::size_t* len, Class cl
 }
 
 template <class Own>
-int Taking<Own>::take(std::byte* small, const void** data, std::size_t* len, Deadline deadline,
-                      Class cls) {
+int Taking<Own>::take(std::span<std::byte> small, const void** data, std::size_t* len,
+                      Deadline deadline, Class cls) {
     look_for(BBP_ANY, cls);
     const auto attempt = [&] { return try_view(BBP_ANY, data, len, cls, deadline, small); };
     if (is_try(deadline)) return attempt();

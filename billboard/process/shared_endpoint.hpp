@@ -25,6 +25,7 @@ public:
     std::size_t partition_bytes() const noexcept override {
         return process_.endpoint().partition_bytes();
     }
+    std::size_t short_bytes() const noexcept override { return process_.endpoint().short_bytes(); }
 
     int send(int dest, const void* buf, std::size_t len, Deadline deadline, Class cls) override {
         const auto send = [&](Endpoint& e, Deadline slice) {
@@ -74,7 +75,7 @@ public:
     int release(const void* data) override {
         return held([&](Endpoint& e) { return e.release(data); });
     }
-    int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline,
+    int take(std::span<std::byte> small, const void** data, std::size_t* len, Deadline deadline,
              Class cls) override {
         return sliced(deadline, [&](Endpoint& e, Deadline slice) {
             return e.take(small, data, len, slice, cls);

@@ -16,6 +16,7 @@
 #include "billboard/core/endpoint_core.hpp"
 #include "billboard/endpoint.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,12 +35,17 @@ public:
 
     PortEndpoint() = default;
     explicit PortEndpoint(billboard::Endpoint& endpoint) noexcept
-        : endpoint_(&endpoint), fastest_(billboard::fastest(&endpoint)) {}
+        : endpoint_(&endpoint),
+          fastest_(billboard::fastest(&endpoint)),
+          short_bytes_(std::max(billboard::kInlineBytes, endpoint.short_bytes())) {}
 
     billboard::Endpoint& operator*() const noexcept { return *endpoint_; }
     billboard::Endpoint* operator->() const noexcept { return endpoint_; }
     /// Null where calls are not worth compiling in.
     [[nodiscard]] billboard::Fastest* fastest() const noexcept { return fastest_; }
+
+    /// A longer message is composed in place; at most kTakenBytes.
+    [[nodiscard]] std::size_t short_bytes() const noexcept { return short_bytes_; }
 
     // ---- Expected cases
 
@@ -53,14 +59,16 @@ public:
                                                                Bytes body) const {
         return fastest_ != nullptr && fastest_->send_joined_at_once(dest, head, body, kClass);
     }
-    /// Into `small` of kInlineBytes, if it is there and fits. BBP_EAGAIN: it seems not to be.
-    [[nodiscard, gnu::always_inline]] int take_at_once(std::byte* small, std::size_t& bytes) const {
+    /// Into `small`, if it is there and fits. BBP_EAGAIN: it seems not to be.
+    [[nodiscard, gnu::always_inline]] int take_at_once(std::span<std::byte> small,
+                                                       std::size_t& bytes) const {
         if (fastest_ == nullptr) [[unlikely]]
             return kNobody;
         return fastest_->take_at_once(small, &bytes, kClass);
     }
     /// The same of one that comes within a brief wait, only where `fastest` is not null.
-    [[nodiscard, gnu::always_inline]] int take_briefly(std::byte* small, std::size_t& bytes,
+    [[nodiscard, gnu::always_inline]] int take_briefly(std::span<std::byte> small,
+                                                       std::size_t& bytes,
                                                        billboard::AnswerPause& pause) const {
         return fastest_->take_briefly(small, &bytes, kClass, pause);
     }
@@ -85,9 +93,9 @@ public:
                            Deadline deadline) const {
         return endpoint_->post(dests, composed, bytes, deadline, kClass);
     }
-    /// The next message, into `small` of kInlineBytes or in a view, to be released in both cases;
+    /// The next message, into `small` or in a view, to be released in both cases;
     /// < 0: none.
-    [[nodiscard]] int take(std::byte* small, Bytes& message, Deadline deadline) const {
+    [[nodiscard]] int take(std::span<std::byte> small, Bytes& message, Deadline deadline) const {
         const void* data = nullptr;
         std::size_t bytes = 0;
         const int from = endpoint_->take(small, &data, &bytes, deadline, kClass);
@@ -107,6 +115,7 @@ public:
 private:
     billboard::Endpoint* endpoint_ = nullptr;
     billboard::Fastest* fastest_ = nullptr;
+    std::size_t short_bytes_ = billboard::kInlineBytes;
 };
 
 }  // namespace ports

@@ -27,8 +27,7 @@ public:
     Outgoing(const Ring& ring, std::span<const int> dests, std::span<const std::byte> lead,
              std::span<const std::byte> container)
         : ring_(ring), dests_(dests), lead_(lead), container_(container) {
-        if (size() > short_.size()) return;
-        fill(short_.data());
+        if (is_short()) fill(short_.data());
     }
     ~Outgoing() {
         if (composed_ != nullptr) ring_->discard(composed_);
@@ -38,7 +37,7 @@ public:
 
     /// BBP_EAGAIN, BBP_ETIMEDOUT: try again.
     [[nodiscard]] int post(billboard::Deadline deadline) {
-        if (size() <= short_.size()) {
+        if (is_short()) {
             return dests_.size() == 1 ? ring_.send(dests_[0], short_.data(), size(), deadline)
                                       : ring_.mcast(dests_, short_.data(), size(), deadline);
         }
@@ -58,6 +57,7 @@ public:
 
 private:
     [[nodiscard]] std::size_t size() const noexcept { return lead_.size() + container_.size(); }
+    [[nodiscard]] bool is_short() const noexcept { return size() <= ring_.short_bytes(); }
     void fill(std::byte* to) const noexcept {
         std::memcpy(to, lead_.data(), lead_.size());
         if (!container_.empty())
@@ -67,7 +67,7 @@ private:
     const Ring& ring_;
     std::span<const int> dests_;
     std::span<const std::byte> lead_, container_;
-    std::array<std::byte, billboard::kInlineBytes> short_;
+    std::array<std::byte, billboard::kTakenBytes> short_;
     void* composed_ = nullptr;
 };
 

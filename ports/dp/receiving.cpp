@@ -24,9 +24,9 @@ constexpr unsigned kReadsPerOffer =
 
 /// Takes the next message off the ring; the billboard's code if there was none.
 int Service::receive_one(Deadline deadline) noexcept {
-    std::array<std::byte, billboard::kInlineBytes> small;
+    std::array<std::byte, billboard::kTakenBytes> small;
     billboard::Bytes message;
-    const int from = ring().take(small.data(), message, deadline);
+    const int from = ring().take(small, message, deadline);
     if (from < 0) return from;
     on_message(static_cast<unsigned>(from), message.data(), message.size());
     ring().release(small.data(), message);
@@ -36,7 +36,7 @@ int Service::receive_one(Deadline deadline) noexcept {
 /// Not what was expected where it has landed: from elsewhere it goes the common way, perhaps to
 /// that place.
 void Service::dispatch_copy(unsigned from, std::span<const std::byte> bytes) {
-    std::array<std::byte, billboard::kInlineBytes> small;
+    std::array<std::byte, billboard::kTakenBytes> small;
     std::memcpy(small.data(), bytes.data(), bytes.size());
     on_message(from, small.data(), bytes.size());
 }

@@ -208,7 +208,7 @@ private:
         return -1;
     std::size_t size = 0;
     pause_.message();  // one was sent, or is awaited behind the last
-    const int from = e.ring.take_briefly(landing, size, pause_);
+    const int from = e.ring.take_briefly({landing, TokenPool::kLandingBytes}, size, pause_);
     if (from < 0) [[unlikely]]
         return -1;
     const std::uint64_t header = load_word(landing);

@@ -81,13 +81,13 @@ Fm2::Outgoing* Fm2::find(FM_stream* stream) {
                                                                               : nullptr;
 }
 
-/// Where the next bytes go: in place, if there will be more than a slot holds and there is room,
+/// Where the next bytes go: in place, if it will not be short and there is room,
 /// else in a buffer of the stream's own.
 void Fm2::begin_packet(Outgoing& s) {
     const std::size_t most = std::min<std::uint64_t>(packet_bytes_, kFm2Header + s.left);
     void* place = nullptr;
-    s.is_composed =
-        most > billboard::kInlineBytes && network_.endpoint()->compose(most, &place) == BBP_OK;
+    s.is_composed = most > network_.endpoint().short_bytes() &&
+                    network_.endpoint()->compose(most, &place) == BBP_OK;
     if (!s.is_composed && !s.own)
         s.own = std::make_unique_for_overwrite<std::byte[]>(packet_bytes_);
     s.at = s.is_composed ? static_cast<std::byte*>(place) : s.own.get();
@@ -176,17 +176,17 @@ int Fm2::post(Outgoing& s, std::size_t size, Deadline deadline) {
     Peer& p = peers_[s.node];
     const int node = static_cast<int>(s.node);
     const auto& endpoint = network_.endpoint();
-    const int result = s.is_composed && size > billboard::kInlineBytes
+    const int result = s.is_composed && size > network_.endpoint().short_bytes()
                            ? endpoint.post({&node, 1}, s.at, size, deadline)
                            : endpoint.send(node, s.at, size, deadline);
     if (result == BBP_OK) [[likely]] {
-        if (s.is_composed && size <= billboard::kInlineBytes) endpoint->discard(s.at);
+        if (s.is_composed && size <= network_.endpoint().short_bytes()) endpoint->discard(s.at);
         s.is_composed = false;
         ++p.sent;
         p.told = p.granted;
         return BBP_OK;
     }
-    if (result == BBP_EPEER && s.is_composed && size > billboard::kInlineBytes)
+    if (result == BBP_EPEER && s.is_composed && size > network_.endpoint().short_bytes())
         s.is_composed = false;
     return network_.heard(s.node, result);
 }

@@ -254,7 +254,7 @@ private:
     std::vector<std::uint16_t> due_;              ///< nodes that are to be told a limit
     Incoming* running_ = nullptr;
     bool quit_ = false;
-    alignas(16) std::byte small_[billboard::kInlineBytes];
+    alignas(16) std::byte small_[billboard::kTakenBytes];
 };
 
 }  // namespace ports::fm

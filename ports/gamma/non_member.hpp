@@ -42,10 +42,10 @@ inline void NonMember::look() {
 }
 
 inline void NonMember::take_in() {
-    std::array<std::byte, billboard::kInlineBytes> small;
+    std::array<std::byte, billboard::kTakenBytes> small;
     billboard::Bytes frame;
     for (unsigned n = 0; n < kFramesPerLook; ++n) {
-        const int from = endpoint_.take(small.data(), frame, Deadline::now());
+        const int from = endpoint_.take(small, frame, Deadline::now());
         if (from < 0) return;
         const Header header =
             Header::of(frame.size() < kHeaderBytes ? 0 : word_at(frame.data(), 0));

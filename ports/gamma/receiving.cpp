@@ -72,7 +72,7 @@ inline bool Process::short_message_arrived(unsigned source, const std::byte* dat
         return false;
     }
     ++expected;
-    rmem::copy_short(p.buffer, data + kHeaderBytes, bytes);
+    rmem::copy_bytes(p.buffer, data + kHeaderBytes, bytes);
     deliver(port, bytes);
     return true;
 }
@@ -82,7 +82,7 @@ bool Process::take_one(Deadline deadline, int& result) {
         result = BBP_EAGAIN;
         return take_from_each();
     }
-    alignas(8) std::byte small[billboard::kInlineBytes];
+    alignas(8) std::byte small[billboard::kTakenBytes];
     billboard::Bytes frame;
     result = endpoint_.take(small, frame, deadline);
     if (result < 0) return false;
@@ -101,7 +101,7 @@ bool Process::take_briefly(int& result) {
         pause_.after_empty_poll();
         return false;
     }
-    alignas(8) std::byte small[billboard::kInlineBytes];
+    alignas(8) std::byte small[billboard::kTakenBytes];
     std::size_t length = 0;
     const int from = endpoint_.take_briefly(small, length, pause_);
     if (from < 0) return take_one(Deadline::now(), result);

@@ -194,8 +194,8 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
     // Another thread may have begun a message in parts while this one gave way.
     const auto is_barred = [&] { return !in_parts && is_in_parts(out.out.number); };
     int result = BBP_OK;
-    if (length <= billboard::kInlineBytes) {
-        alignas(8) std::byte frame[billboard::kInlineBytes];
+    if (length <= endpoint_.short_bytes()) {
+        alignas(8) std::byte frame[billboard::kTakenBytes];
         message.copy(frame + header_bytes, offset, bytes);
         result = wait_for_room(held, out, [&](Deadline deadline) -> int {
             if (is_incarnation_over()) return kIncarnationOver;
@@ -204,6 +204,7 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
             if (!out.is_to_all()) return endpoint_.send(out.out.dest, frame, length, deadline);
             return endpoint_.mcast(dests, frame, length, deadline);
         });
+        if (result == BBP_OK && length > billboard::kInlineBytes) count(Counter::frames_sent);
     } else {
         void* composed = nullptr;
         result = wait_for_room(held, out, [&](Deadline deadline) -> int {

@@ -40,8 +40,8 @@ Edge::Sent Network::send(unsigned node, std::span<const std::byte> head,
                          std::span<const std::byte> data) {
     const int dest = static_cast<int>(rank_of(node, nodes_, endpoint_->ranks()));
     const std::size_t bytes = head.size() + data.size();
-    if (bytes <= billboard::kInlineBytes) {
-        std::array<std::byte, billboard::kInlineBytes> frame;
+    if (bytes <= endpoint_.short_bytes()) {
+        std::array<std::byte, billboard::kTakenBytes> frame;
         std::memcpy(frame.data(), head.data(), head.size());
         if (!data.empty()) std::memcpy(frame.data() + head.size(), data.data(), data.size());
         return meaning_of(endpoint_.send(dest, frame.data(), bytes, Deadline::now()));
@@ -56,10 +56,10 @@ Edge::Sent Network::send(unsigned node, std::span<const std::byte> head,
 }
 
 bool Network::deliver_to(Relay& relay) {
-    std::array<std::byte, billboard::kInlineBytes> small;
+    std::array<std::byte, billboard::kTakenBytes> small;
     billboard::Bytes frame;
     for (unsigned n = 0; n < kFramesPerLook; ++n) {
-        const int from = endpoint_.take(small.data(), frame, Deadline::now());
+        const int from = endpoint_.take(small, frame, Deadline::now());
         if (from < 0) return n != 0;
         const unsigned node = static_cast<unsigned>(from) * nodes_ / endpoint_->ranks();
         relay.deliver(node, frame);

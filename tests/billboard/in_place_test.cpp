@@ -14,7 +14,7 @@
 namespace rmem::test {
 namespace {
 
-using billboard::kInlineBytes;
+using billboard::kTakenBytes;
 
 class InPlace : public Conformance {};
 RMEM_ON_ALL_RINGS(InPlace);
@@ -520,11 +520,11 @@ TEST_P(InPlace, views_with_a_deadline_time_out_and_lose_nothing) {
 }
 
 /// By Endpoint::take. Its source.
-int take(std::span<const std::byte>& message, std::array<std::byte, kInlineBytes>& room) {
+int take(std::span<const std::byte>& message, std::array<std::byte, kTakenBytes>& room) {
     const void* data = nullptr;
     std::size_t size = 0;
     const int source =
-        billboard::Endpoint::of_bbp_init()->take(room.data(), &data, &size, Deadline::now());
+        billboard::Endpoint::of_bbp_init()->take(room, &data, &size, Deadline::now());
     if (source >= 0) message = {static_cast<const std::byte*>(data), size};
     return source;
 }
@@ -539,7 +539,7 @@ TEST_P(InPlace, a_receiver_of_all_gets_each_senders_order_short_and_long) {
             }
             return;
         }
-        std::array<std::byte, kInlineBytes> room{};
+        std::array<std::byte, kTakenBytes> room{};
         std::size_t next[3] = {};
         for (std::size_t left = 2 * kSizes.size() * static_cast<std::size_t>(rounds); left > 0;
              --left) {
@@ -578,7 +578,7 @@ TEST_P(InPlace, a_receiver_of_one_class_leaves_the_others) {
             send(0, 8, 5);
             return;
         }
-        std::array<std::byte, kInlineBytes> room{};
+        std::array<std::byte, kTakenBytes> room{};
         std::span<const std::byte> message;
         await([&] { return take(message, room) == 1; }, "the user's message");
         check_bytes(message.data(), 8, 5);

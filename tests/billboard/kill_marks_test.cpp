@@ -433,12 +433,12 @@ TEST(KillMarksAlone, a_sender_that_died_while_filling_is_missed_by_a_receiver_th
         me.raise(kBorn);
         me.await_word(kDead);
         auto& endpoint = *billboard::Endpoint::of_bbp_init();
-        std::array<std::byte, billboard::kInlineBytes> small{};
+        std::array<std::byte, billboard::kTakenBytes> small{};
         await(
             [&] {
                 const void* data = nullptr;
                 std::size_t size = 0;
-                check(endpoint.take(small.data(), &data, &size) < 0, "half a message is taken");
+                check(endpoint.take(small, &data, &size) < 0, "half a message is taken");
                 return endpoint.probe(kVictim, nullptr) == BBP_EPEER;
             },
             "the end of the sender");

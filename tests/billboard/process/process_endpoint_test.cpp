@@ -24,12 +24,11 @@ class Counting final : public Attendant {
 public:
     explicit Counting(ProcessEndpoint& process) : process_(process) {}
     bool attend() noexcept override {
-        std::array<std::byte, billboard::kInlineBytes> small;
+        std::array<std::byte, billboard::kTakenBytes> small;
         const void* data = nullptr;
         std::size_t size = 0;
         bool something = false;
-        while (process_.endpoint().take(small.data(), &data, &size, Deadline::now(),
-                                        Class::gamma) >= 0) {
+        while (process_.endpoint().take(small, &data, &size, Deadline::now(), Class::gamma) >= 0) {
             if (data != small.data()) process_.endpoint().release(data);
             // relaxed is enough: a count
             count.fetch_add(1, std::memory_order_relaxed);
@@ -84,16 +83,16 @@ TEST_P(ProcessEndpoints, a_take_with_a_deadline_waits_for_short_and_long_message
     run(2, [](Rank& me) {
         const auto process = ProcessEndpoint::open();
         billboard::Endpoint& endpoint = process->endpoint();
-        std::array<std::byte, billboard::kInlineBytes> small;
+        std::array<std::byte, billboard::kTakenBytes> small;
         const void* data = nullptr;
         std::size_t size = 0;
         if (me.rank == 1) {
-            check_code(endpoint.take(small.data(), &data, &size, endpoint.deadline_in(kMillisecond),
-                                     Class::dp),
-                       BBP_ETIMEDOUT);
+            check_code(
+                endpoint.take(small, &data, &size, endpoint.deadline_in(kMillisecond), Class::dp),
+                BBP_ETIMEDOUT);
             me.raise(0);
             for (const std::size_t expected : {std::size_t{8}, std::size_t{2000}}) {
-                check_code(endpoint.take(small.data(), &data, &size, {}, Class::dp), 0);
+                check_code(endpoint.take(small, &data, &size, {}, Class::dp), 0);
                 check_equal(size, expected, "size");
                 if (data != small.data()) check_ok(endpoint.release(data));
             }

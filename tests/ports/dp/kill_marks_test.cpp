@@ -31,7 +31,7 @@ class DpKilled : public ::testing::TestWithParam<Death> {};
 constexpr int kRaw = 1, kReliable = 2, kBeside = 3;  // DPIDs; the answerer has them all
 constexpr std::uint32_t kRawFirst =
     24;  ///< messages without the Go-Back-N layer, which has other ways
-constexpr std::array<std::size_t, 3> kSizes{8, 40, 600};
+constexpr std::array<std::size_t, 3> kSizes{8, 40, 1600};
 
 /// A number, and bytes that follow from it.
 std::vector<char> message_of(std::uint32_t number) {
@@ -65,7 +65,7 @@ void talk(Rank& me) {
     own.to(me.rank, kBeside);
     me.raise(0);
     me.await_word(0, 3);
-    std::array<char, 1024> bytes;
+    std::array<char, 2048> bytes;
     std::uint32_t number = 0;  // of the reliable ones, which have their own
     for (std::uint32_t i = 0;; ++i) {
         if (i % 4 == 1) {  // by the descriptor

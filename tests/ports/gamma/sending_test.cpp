@@ -232,10 +232,13 @@ TEST_P(GammaSending, a_broadcast_reaches_all_of_the_group_but_its_sender_in_one_
         }
         check_equal(seen().messages.load(), me.rank == 1 ? 0 : 4, "messages");
         check_equal(seen().errors.load(), 0, "errors");
-        Ring* ring = billboard::ProcessEndpoint::open()->endpoint().ring();
+        const auto process = billboard::ProcessEndpoint::open();
+        Ring* ring = process->endpoint().ring();
         if (ring != nullptr && me.rank == 1) {
-            check_equal(ring->rank(1).protocol.get(billboard::Counter::multicasts), 2,
-                        "multicasts of 8 and 40 bytes");
+            // Others are composed in place: of 1000 bytes, and of 5000 all but the last frame.
+            const bool short_ones_only = process->endpoint().short_bytes() < 1000;
+            check_equal(ring->rank(1).protocol.get(billboard::Counter::multicasts),
+                        short_ones_only ? 2 : 4, "multicasts of frames that are not composed");
             check_equal(counted("frames_sent"), 1 + 4, "frames of 1000 and 5000 bytes");
         }
         check_ok(gamma_exit());
