@@ -221,14 +221,14 @@ protected:
     }
     /// What the first line says. False: nothing possible.
     [[gnu::always_inline]] bool read_header(const Next& next, std::uint32_t word, Body& b) const {
+        if ((word & kLineWords) <= (next.seen & kLineMask)) return false;  // no header in the line
         b.header = memory_.load(word_in(next.line, next.seen & kLineMask));
         const std::uint32_t low = low_of(b.header), kind = kind_of(b.header);
         if (kind != kWhole && (kind > kOnBoard || low >= kBuffers)) return false;
         b.bytes = kind == kWhole ? low : kind == kInSlot ? kDescribed * rmem::kWordBytes : 0;
         b.begin_in(next);
         b.word = word;
-        const std::uint32_t there = word & kLineWords;
-        return b.bytes <= most_bytes_ && there >= std::min(b.end, kLineWords) && there >= b.begin;
+        return b.bytes <= most_bytes_ && (word & kLineWords) >= std::min(b.end, kLineWords);
     }
     /// Waits for the other lines, if there are, and calls `copy(from, bytes)` for each piece of the
     /// payload. A sender is about to post them, but may have been stopped. False: they are not all
@@ -419,7 +419,7 @@ protected:
         p.tx_line = line_of(p.tx_lines, p.tx_number);
         p.tx_line_stamp = line_stamp(p.tx_number, p.tx_epoch);
     }
-    /// Lines that a rank who waits for an answer wants as long as it is like the one before.
+    /// What a waiting rank asks for, in case the next messages are as long as the last ones.
     struct Ahead {
         std::uint32_t fetched = 0;  ///< behind the one that it polls
         std::uint32_t taken = 0;    ///< its own, for what it sends next
