@@ -118,6 +118,7 @@ void Arrivals::put(const Write& write, const Words& words, std::int64_t now) {
     const std::size_t offset = write.place.index * kWordBytes;
     store(bank_ + offset, words);
     any_ = true;
+    any_of_users_ = any_of_users_ || offset < ring_.config().user_bytes;
     if (offset + write.place.words * kWordBytes > ring_.config().roster_offset()) {
         roster_.applied(offset, write.place.words);
     }

@@ -63,6 +63,8 @@ public:
     [[nodiscard]] bool has_news() const noexcept { return any_; }
     /// Whether anything was applied since this was asked last.
     [[nodiscard]] bool take_news() noexcept { return std::exchange(any_, false); }
+    /// Whether any of it lies where programs read by plain loads, and not by the billboard's calls.
+    [[nodiscard]] bool take_news_of_users() noexcept { return std::exchange(any_of_users_, false); }
     /// The origins of which a deferred write was applied since the last call.
     [[nodiscard]] NodeSet take_published() noexcept { return std::exchange(published_, NodeSet()); }
     std::uint64_t deferred() const noexcept { return deferred_count_; }
@@ -111,6 +113,7 @@ private:
     std::int64_t due_ns_ = kNever;
     std::vector<BoundViolation> violations_;
     bool any_ = false;
+    bool any_of_users_ = false;
     std::uint64_t deferred_count_ = 0;
 };
 

@@ -31,9 +31,11 @@
 ///
 /// Load: kLoad commits without a wait, none longer than kLazyNs after the one before has left: for
 /// a later one nothing could have waited. Half of it is remembered over a wait, nothing over
-/// kQuietNs without a commit. A write of another node that comes in between is a wait, too: a
-/// program that reads it by plain loads may have waited for it. So two programs that answer each
-/// other never reach it, and nor does one that keeps a rhythm.
+/// kQuietNs without a commit. A message that the program takes in between is a wait, too, and so is
+/// a write of another node to the users' memory: a program that reads it by plain loads may have
+/// waited for it. So two programs that answer each other never reach it, and nor does one that
+/// keeps a rhythm. That another node tells of room is none: it does so for each message of a stream
+/// that it takes faster than they come.
 ///
 /// Both classes are pure: they have no clock, socket or lock, and decide by what they are told.
 /// Invariants: what coalesces has a time at which it is due; no commit is older than the one
@@ -73,15 +75,19 @@ public:
     /// What was committed has left by then: until that the program was in its call, in which the
     /// node to which it went may have taken its processor.
     void on_left(std::int64_t now) noexcept { committed_ns_ = std::max(now, committed_ns_); }
-    void on_commit_on_wait() noexcept { coalesces_ = due_ns_ != kNever; }
+    /// A message was taken, of which its sender is to hear.
+    void on_commit_on_wait() noexcept {
+        has_waited_ = true;
+        coalesces_ = due_ns_ != kNever;
+    }
     /// Under load: this number was committed since the last one of which it heard, and the oldest
     /// that has not left was written then; kNever: all have.
     void on_streamed(unsigned commits, std::int64_t since_ns) noexcept {
         load_ = std::min(load_ + commits, 2 * kLoad);
         due_ns_ = since_ns == kNever ? kNever : since_ns + kLazyNs;
-        on_commit_on_wait();
+        coalesces_ = due_ns_ != kNever;
     }
-    /// Others have written.
+    /// Others have written to the users' memory.
     void on_arrival() noexcept { has_waited_ = true; }
     /// Whether it leaves now.
     [[nodiscard]] bool on_wait() noexcept {

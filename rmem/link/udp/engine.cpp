@@ -399,7 +399,7 @@ void Engine::on_bound_violation(ViolationHook hook) {
 
 void Engine::tell_programs() noexcept {
     if (!arrivals_.take_news()) return;
-    outbox_.note_arrival();
+    if (arrivals_.take_news_of_users()) outbox_.note_arrival();
     wake_programs();
 }
 

@@ -42,6 +42,10 @@ protected:
               std::int64_t error_ns = 0, std::size_t words = 1) {
         give(origin, value, written, now, error_ns, words);
     }
+    void take_at(std::size_t offset, std::int64_t now) {
+        first_word_ = offset / kWordBytes;
+        take(0, 1, now, now);
+    }
     void take_at_once(unsigned origin, std::uint32_t value, std::int64_t now) {
         give(origin, value, now, now, 0, 1, Arrivals::Showing::at_once);
     }
@@ -53,7 +57,8 @@ protected:
         DatagramWriter writer(buffer);
         writer.begin({});
         ASSERT_TRUE(writer.begin_batch(++sequences_.at(origin), written));
-        ASSERT_TRUE(writer.add_record({origin, static_cast<std::uint16_t>(words), 0}, all.data()));
+        ASSERT_TRUE(writer.add_record({first_word_ + origin, static_cast<std::uint16_t>(words), 0},
+                                      all.data()));
         const auto body = writer.end_batch();
         arrivals_->take(origin, Batch(body), RoundTrip::Estimate{written, error_ns}, now, showing);
     }
@@ -69,6 +74,7 @@ protected:
     std::optional<Tap> tap_;
     std::optional<Arrivals> arrivals_;
     std::array<std::uint64_t, 4> sequences_{};
+    std::size_t first_word_ = 0;  ///< of the words, a word for each origin
 };
 
 TEST_F(ArrivalsTest, are_in_the_bank_when_they_come) {
@@ -79,6 +85,16 @@ TEST_F(ArrivalsTest, are_in_the_bank_when_they_come) {
     EXPECT_FALSE(arrivals_->take_news());
     EXPECT_EQ(arrivals_->due_ns(), kNever);
     EXPECT_EQ(ring_->node(1).propagation.max(), 1000U);
+}
+
+TEST_F(ArrivalsTest, are_news_of_users_in_their_memory_alone) {
+    open("none");
+    take_at(ring_->config().user_bytes, kNow);
+    EXPECT_FALSE(arrivals_->take_news_of_users()) << "the billboard's";
+    EXPECT_TRUE(arrivals_->take_news());
+    take_at(ring_->config().user_bytes - kWordBytes, kNow + 1);
+    EXPECT_TRUE(arrivals_->take_news_of_users());
+    EXPECT_FALSE(arrivals_->take_news_of_users());
 }
 
 TEST_F(ArrivalsTest, k_writes_delayed_past_the_bound_are_k_violations) {

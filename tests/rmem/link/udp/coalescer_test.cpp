@@ -115,6 +115,18 @@ TEST(Coalescer, never_coalesces_for_programs_that_answer_each_other) {
     }
 }
 
+/// A program that takes a message has waited for it, though it may have found it at once.
+TEST(Coalescer, takes_a_message_taken_for_a_wait) {
+    Coalescer coalescer;
+    std::int64_t now = kStart;
+    for (unsigned i = 0; i < 10 * kLoad; ++i) {
+        EXPECT_TRUE(send(coalescer, now += kStep)) << i;
+        coalescer.on_commit_on_wait();
+        static_cast<void>(coalescer.on_wait());
+        coalescer.on_sent();
+    }
+}
+
 /// A program that reads by plain loads waits without a call.
 TEST(Coalescer, takes_what_others_write_for_a_wait) {
     Coalescer coalescer;
