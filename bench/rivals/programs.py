@@ -5,6 +5,7 @@ import glob
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -67,6 +68,35 @@ def tidied(rival):
 
 def traces_of(rival):
     return {path for pattern in rival.traces for path in glob.glob(pattern)}
+
+
+class Lab:
+    """Two hosts of scripts/lab, and what each of them loses."""
+
+    interface = "eth0"
+    script = HERE.parents[1] / "scripts/lab"
+
+    def __init__(self, losses=("0",)):
+        self.losses, self.name = losses, f"rivals_{os.getpid()}"
+        spaces = ",".join(f"rmem-{self.name}-{host}" for host in (0, 1))
+        self.program_options = ["--spaces", spaces, "--addresses", "10.0.0.1,10.0.0.2",
+                                "--interface", self.interface]
+
+    def __enter__(self):
+        self.do("up", "2")
+        return self
+
+    def __exit__(self, *_):
+        self.do("down")
+
+    def lose(self, loss):
+        self.do("loss", f"{loss}%")
+
+    def do(self, *words):
+        done = subprocess.run([self.script, *words, "--name", self.name], capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            sys.exit(f"scripts/lab: {done.stderr.strip()}")
 
 
 TRACES = ("rivals", "iceoryx", "iox", "roudi", "mpich", "hydra", "pmi", "vader", "ompi", "openmpi",

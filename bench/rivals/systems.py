@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The systems that `run` compares: how each is started, and its settings."""
+import copy
 import grp
 import os
 import shutil
@@ -108,19 +109,6 @@ RIVALS = [
 ]
 FLOOR = Rival("floor")
 
-# --- every size in every rhythm (`curves`) --------------------------------------------------------
-
-BARE_RINGS = [Rival(f"bare_ring_{alignment}") for alignment in (16, 64)]
-COPY, FUTEX, TACHYON = Rival("copy"), Rival("futex"), Rival("tachyon")
-LAUNCHERS = {"rmem": lambda ranks: by_itself, "openmpi": openmpi, "mpich": mpich}
-
-
-def with_ranks(rival, ranks):
-    """The same, started in one way: with that number of ranks."""
-    launchers = {ranks: LAUNCHERS[rival.name](ranks)} if rival.name in LAUNCHERS else None
-    return Rival(rival.name, rival.env, launchers, rival.daemon, rival.traces)
-
-
 # --- over the network -----------------------------------------------------------------------------
 
 
@@ -144,8 +132,9 @@ class Networked(Rival):
         return self.settings(setup)
 
 
-def ours(setup):
-    port = 30_000 + os.getpid() % 20_000
+def ours(setup, place=0):
+    """Those that run at the same time have places of their own, and do not hear each other."""
+    port = 30_000 + os.getpid() % 20_000 + place
     return {"RMEM_LINK": "udp", "RMEM_GROUP": f"239.1.2.3:{port}",
             "RMEM_INTERFACE": setup.interface}
 
@@ -153,7 +142,7 @@ def ours(setup):
 def ours_without_key(setup):
     if setup.lab:
         raise Absent("between hosts a key is required")
-    return {**ours(setup), "RMEM_KEY_FILE": ""}
+    return {**ours(setup, place=1), "RMEM_KEY_FILE": ""}
 
 
 def through_nodes(setup):
@@ -205,9 +194,10 @@ def ours_over_udp(name, settings):
 
 
 OVER_UDP = ours_over_udp("rmem_udp", lambda setup: {**ours(setup), **with_key(setup)})
+UDP_FLOOR, TCP = Rival("udp_floor"), Rival("tcp")
 FAMILIES = {
     "memory": Family(FLOOR, OURS, RIVALS, "pingpong,barrier,stream"),
-    "udp": Family(Rival("udp_floor"), OVER_UDP, [
+    "udp": Family(UDP_FLOOR, OVER_UDP, [
         OVER_UDP,
         ours_over_udp("rmem_udp_no_key", ours_without_key),
         ours_over_udp("rmem_udp_node", through_nodes),
@@ -219,3 +209,42 @@ FAMILIES = {
         Networked("mpich_tcp", mpich_over_tcp, launchers={2: mpich(2)}, program="mpich"),
     ], "pingpong,stream"),
 }
+
+# --- every size in every rhythm (`curves`) --------------------------------------------------------
+
+BARE_RINGS = [Rival(f"bare_ring_{alignment}") for alignment in (16, 64)]
+COPY, FUTEX, TACHYON = Rival("copy"), Rival("futex"), Rival("tachyon")
+MOST_UDP_BYTES = 65_507  # of a datagram
+
+
+class Curves:
+    """Systems that compare at every size: ours, and in each rhythm the floors."""
+
+    def __init__(self, ours, rivals, floors):
+        self.ours, self.rivals, self.floors = ours, rivals, floors
+
+    def floor_names(self):
+        return list({f.name: 0 for floors in self.floors.values() for f in floors})
+
+
+CURVES = {
+    "memory": Curves(
+        OURS, [TACHYON, *[r for r in RIVALS if r.name in
+                          ("openmpi", "mpich", "ucx", "libfabric_shm", "boost_mq")]],
+        {"pingpong": [FLOOR, *BARE_RINGS], "stream": [COPY, *BARE_RINGS],
+         "window": [COPY, *BARE_RINGS], "burst": BARE_RINGS, "asleep": [FUTEX]}),
+    "udp": Curves(
+        OVER_UDP, [r for r in FAMILIES["udp"].rivals if r.name in
+                   ("rmem_udp_no_key", "zeromq_tcp", "mpich_tcp")],
+        {"pingpong": [UDP_FLOOR, TCP], "stream": [TCP], "window": [TCP], "burst": [TCP],
+         "asleep": [TCP]}),
+}
+LAUNCHERS = {"mpich_tcp": mpich, "openmpi": openmpi, "mpich": mpich}
+
+
+def with_ranks(rival, ranks):
+    """The same, started in one way: with that number of ranks."""
+    found = copy.copy(rival)
+    if rival.launchers:
+        found.launchers = {ranks: LAUNCHERS.get(rival.name, lambda _: by_itself)(ranks)}
+    return found

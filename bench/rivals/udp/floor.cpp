@@ -67,7 +67,10 @@ int measure(const Options& options) {
             meeting = &place;
             return DatagramChannel(rank, options, port);
         },
-        [&](DatagramChannel& channel, bool leader) {
+        [&](DatagramChannel& channel, int rank) {
+            const bool leader = rank == 0;
+            if (!options.steps.empty())
+                return Steps<DatagramChannel>(system, channel, rank, 2, options).take_all();
             if (options.wants("pingpong")) pingpong(system, channel, leader, options);
             if (!options.wants("stream")) return;
             if (leader) return lead_raw_stream(system, channel, *meeting, options);
