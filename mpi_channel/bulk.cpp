@@ -12,9 +12,9 @@ namespace {
 using billboard::Class;
 using billboard::Deadline;
 
-/// A piece is on its way while the next one is copied.
+/// A piece is on its way while the next one is copied. Shorter ones cost more than they overlap.
 constexpr std::size_t kPiecesInPartition = 4;
-constexpr std::size_t kMostPiece = 256 * 1024;
+constexpr std::size_t kMostPiece = 32 * 1024;
 
 }  // namespace
 

@@ -117,7 +117,12 @@ Settings Settings::read() {
     check_names();
     if (const char* text = rmem::environment_setting("RMEM_MPI_TRANSPORT"))
         settings.transport = parse_transport(text);
-    if (const char* text = rmem::environment_setting("RMEM_MPI_GET")) parse_get(text, settings);
+    if (const char* text = rmem::environment_setting("RMEM_MPI_GET")) {
+        parse_get(text, settings);
+    } else if (settings.transport != TransportKind::channel) {
+        settings.get_least = kGetLeast;
+        settings.get_most = kGetMost;
+    }
     if (const char* text = rmem::environment_setting("RMEM_MPI_COLLECTIVES"))
         check_collectives(text);
     if (const char* text = rmem::environment_setting("RMEM_MPI_LOCK"))

@@ -7,8 +7,8 @@
 ///                        the channel interface over Fast Messages, GAMMA or Directed Point. All
 ///                        ranks have the same
 ///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is
-///                        possible: of this number of bytes or more (16K), of a range (16K-2M, the
-///                        default), or off
+///                        possible: of this number of bytes or more (64K), of a range (64K-2M, the
+///                        default over the ports), or off (the default over the channel)
 ///   RMEM_MPI_COLLECTIVES which collective operations are multicasts: a list of barrier, bcast,
 ///                        reduce, allreduce, allgather; all (default); off. It is checked here, and
 ///                        read in mpi_channel/collectives/calls.h
@@ -25,10 +25,10 @@
 
 namespace mpi_channel {
 
-/// RMEM_MPI_GET, unless it is set: between these it is faster than bulk
-/// (docs/measurements/archive/mpi-2026-11-22.md).
-inline constexpr std::size_t kGetLeast = 16 * 1024, kGetMost = std::size_t{2} << 20;
 inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
+/// RMEM_MPI_GET over a port, unless it is set: between these it is faster than the port's bulk. The
+/// channel's is faster at every size (docs/measurements/archive/every-size-2026-11-27.md).
+inline constexpr std::size_t kGetLeast = 64 * 1024, kGetMost = std::size_t{2} << 20;
 
 /// The numbers are in the ranks' addresses; 1 was another one's.
 enum class TransportKind : std::uint8_t { channel = 0, fm = 2, gamma = 3, dp = 4 };
@@ -38,7 +38,7 @@ enum class TransportKind : std::uint8_t { channel = 0, fm = 2, gamma = 3, dp = 4
 
 struct Settings {
     TransportKind transport = TransportKind::channel;
-    std::size_t get_least = kGetLeast, get_most = kGetMost;
+    std::size_t get_least = kNoGets, get_most = kNoGets;
     bool locks = false;
 
     static Settings read();

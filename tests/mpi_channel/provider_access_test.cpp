@@ -102,9 +102,9 @@ TEST(ProviderAccess, goes_by_address_and_the_provider_s_key_if_that_is_asked_for
     }
 }
 
-TEST(ProviderAccess, works_without_reading_the_other_s_memory) {
+TEST(ProviderAccess, works_by_reading_the_other_s_memory) {
     RingSetup ring;
-    ring.extra["RMEM_MPI_GET"] = "off";
+    ring.extra["RMEM_MPI_GET"] = "16K-2M";
     with_target(ring, {}, kAll, write_and_read);
 }
 

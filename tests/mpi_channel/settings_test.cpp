@@ -27,8 +27,11 @@ TEST(MpiSettings, messages_are_read_from_a_size_on_between_two_by_default_or_nev
     EXPECT_EQ(Settings::read().get_least, std::size_t{8} << 10);
     EXPECT_EQ(Settings::read().get_most, std::size_t{1} << 20);
     ::unsetenv("RMEM_MPI_GET");
+    EXPECT_EQ(Settings::read().get_least, kNoGets) << "the channel's bulk is faster";
+    ::setenv("RMEM_MPI_TRANSPORT", "fm", 1);
     EXPECT_EQ(Settings::read().get_most, kGetMost);
     EXPECT_EQ(Settings::read().get_least, kGetLeast);
+    ::unsetenv("RMEM_MPI_TRANSPORT");
 }
 
 TEST(MpiSettings, transports_are_known_by_name) {
