@@ -51,8 +51,9 @@ inline constexpr unsigned kFarSlots = 24;  ///< the same where answers take long
 constexpr unsigned fifo_slots_on(rmem::LinkKind link) noexcept {
     return link == rmem::LinkKind::udp ? kFarSlots : kNearSlots;
 }
-inline constexpr std::size_t kInlineBytes = 60;      ///< inline: payload of a slot
-inline constexpr std::size_t kMostLineBytes = 1024;  ///< lines: payload of a message without buffer
+inline constexpr std::size_t kInlineBytes = 60;  ///< inline: payload of a slot
+/// Lines: of a message without buffer, which may be 1 KiB behind the header of a protocol.
+inline constexpr std::size_t kMostLineBytes = 1024 + 64;
 /// Room for any message without a buffer.
 inline constexpr std::size_t kTakenBytes = std::max(kInlineBytes, kMostLineBytes);
 /// lines: of all pairs of ranks together, about; and of one pair and direction.

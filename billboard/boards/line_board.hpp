@@ -147,6 +147,7 @@ public:
 
     // ---- Sending
     using Base::is_short, Base::most_short, Base::posted_bytes;
+    using Base::expect_answer, Base::expect_more;
     /// is_short() to s, as it is now: in a stream a long one is copied faster as a whole.
     [[nodiscard, gnu::always_inline]] bool is_short_to(unsigned s, std::size_t bytes) const {
         return bytes <= kMostInStream ? is_short(bytes) : is_short(bytes) && is_idle(s);
@@ -374,11 +375,6 @@ public:
         if (bytes == kOther) [[unlikely]]
             fetch_buffer(s, next_[s]);
         return bytes == kLonger ? receive_longer(s, cls, buf, cap) : bytes;
-    }
-    /// Sends for the line that an answer to s is written to, while the caller works on it: s has
-    /// read that line since.
-    void expect_answer(unsigned s) const {
-        if constexpr (!M::kReplicated) rmem::take_line(memory_.own(peers_[s].tx_slot));
     }
     void acknowledge(unsigned s, unsigned buffer) {
         Peer& p = peers_[s];

@@ -82,6 +82,11 @@ protected:
         std::uint32_t number = 0;          ///< of the line
         std::uint32_t after = 0;           ///< words before the message after this one: peek's
     };
+    /// What a waiting rank asks for, in case the next messages are as long as the last ones.
+    struct Ahead {
+        std::uint32_t fetched = 0;  ///< behind the one that it polls
+        std::uint32_t taken = 0;    ///< its own, for what it sends next
+    };
     struct alignas(rmem::kLineBytes) Peer {
         std::uint32_t tail = kFirstCount;  ///< posted to s
         std::uint32_t acknowledged = kFirstCount - kClosed;
@@ -97,6 +102,7 @@ protected:
         std::uint32_t tx_epoch = 0, rx_epoch = 0;   ///< their bits in a line's word
         std::uint32_t ack_flags = 0;                ///< as written to s's partition
         std::uint32_t awaited = 0, awaited_in = 0;  ///< Next::head and position at the last wait
+        Ahead ahead;
         std::uint32_t tx_span = 1, rx_span = 1;     ///< lines of the last message sent, and taken
         std::size_t rx_count = 0, rx_position = 0;  ///< where s tells what it has consumed
         bool tx_open = false;
@@ -419,11 +425,6 @@ protected:
         p.tx_line = line_of(p.tx_lines, p.tx_number);
         p.tx_line_stamp = line_stamp(p.tx_number, p.tx_epoch);
     }
-    /// What a waiting rank asks for, in case the next messages are as long as the last ones.
-    struct Ahead {
-        std::uint32_t fetched = 0;  ///< behind the one that it polls
-        std::uint32_t taken = 0;    ///< its own, for what it sends next
-    };
     static Ahead ahead_of(const Peer& p) {
         return {p.rx_span > kMostAhead ? 0 : p.rx_span - 1, p.tx_span > kMostTaken ? 0 : p.tx_span};
     }
@@ -433,6 +434,26 @@ protected:
             __builtin_prefetch(memory_.data(line_of(p.rx_lines, next.number + i), 0));
         for (std::uint32_t i = 0; i < ahead.taken; ++i)
             rmem::take_line(memory_.own(line_of(p.tx_lines, p.tx_number + i)));
+    }
+    /// Sends for the line that an answer to s is written to, while the caller works on it: s has
+    /// read that line since.
+    void expect_answer(unsigned s) const {
+        // Or the last wait has asked for the lines of one that is longer.
+        if (!M::kReplicated && peers_[s].ahead.taken == 0)
+            rmem::take_line(memory_.own(peers_[s].tx_slot));
+    }
+    /// After a poll for anybody's message that has found nothing: asks for the lines of an exchange
+    /// with s, who has sent the last one.
+    void expect_more(unsigned s) {
+        const Next& next = next_[s];
+        Peer& p = peers_[s];
+        if (next.head != p.awaited) {
+            p.ahead = next.head - p.awaited > 1 || position_of(next) == p.awaited_in ? Ahead{}
+                                                                                     : ahead_of(p);
+            p.awaited = next.head;
+            p.awaited_in = position_of(next);
+        }
+        fetch(next, p, p.ahead);
     }
     /// After a message that was awaited, of a sender that does not wait for an answer: the next
     /// ones are probably there by now.

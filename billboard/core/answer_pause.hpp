@@ -34,10 +34,10 @@ public:
         rmem::cpu_relax();
     }
 
-private:
     /// How many pauses of this processor are that long; 1 at least.
     RMEM_API static unsigned pauses_of(std::int64_t ns) noexcept;
 
+private:
     unsigned first_;
     unsigned pauses_ = 1;
 };

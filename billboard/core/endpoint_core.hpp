@@ -175,8 +175,10 @@ public:
             return from;
         }
         if (is_try(deadline) && !M::kReplicated && candidate < 0 && has_taken_nothing() &&
-            taking_.is_early_to_look_around())
+            taking_.is_early_to_look_around()) {
+            if constexpr (kHasShortCalls) own_.board.expect_more(own_.before(taking_.next_any()));
             return BBP_EAGAIN;
+        }
         return taking_.take(small, data, len, deadline, cls);
     }
     /// take() of a message that is there, whole in its slot. BBP_EAGAIN: there seems to be nothing.

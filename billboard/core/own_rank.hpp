@@ -46,6 +46,7 @@ struct OwnRank {
 
     void count(Counter id, std::uint64_t n = 1) noexcept { counters.add(id, n); }
     unsigned after(unsigned rank) const noexcept { return rank + 1 == ranks ? 0 : rank + 1; }
+    unsigned before(unsigned rank) const noexcept { return (rank == 0 ? ranks : rank) - 1; }
 
     /// What a call that does not wait says when there is nothing, or no room.
     [[nodiscard]] int not_now() noexcept {
