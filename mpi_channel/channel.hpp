@@ -27,6 +27,7 @@
 /// Progress, thread safety: billboard/endpoint.hpp. The endpoint outlives the channel.
 
 #include "mpi_channel/bulk.hpp"
+#include "mpi_channel/poll_pause.hpp"
 #include "mpi_channel/transport.hpp"
 
 #include <array>
@@ -64,7 +65,10 @@ public:
         const int dest = static_cast<int>(to);
         const int result =
             endpoint_.send_joined({&dest, 1}, header, message, billboard::Class::mpi);
-        if (result == BBP_OK) ++counters_.packets_sent;
+        if (result == BBP_OK) {
+            ++counters_.packets_sent;
+            pause_.sent();
+        }
         return result;
     }
     [[nodiscard]] int mcast_control(Bytes header, Bytes message, std::span<const int> to) {
@@ -105,6 +109,7 @@ private:
     std::size_t packet_most_;
     std::array<std::byte, billboard::kTakenBytes> short_{};  ///< a packet that has arrived
     const void* view_ = nullptr;  ///< a longer one, in its sender's partition
+    PollPause pause_;
     TransportCounters counters_;
 };
 
