@@ -30,7 +30,7 @@ class Rival:
         if not self.launchers:
             return [measure]
         return [
-            launcher() + measure + BARRIER_ALONE.get(ranks, [])
+            launcher() + measure + setup.options_of.get(ranks, [])
             for ranks, launcher in self.launchers.items()
             if ranks in setup.ranks and (ranks == 2 or "barrier" in setup.figures)
         ]

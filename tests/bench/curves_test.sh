@@ -54,7 +54,7 @@ done
 has rmem burst 29
 has rmem asleep 8
 has futex asleep 1024
-run --ranks 3 --sizes 8,1024
+run --ranks 4 --sizes 8,1024
 for rhythm in fan_in fan_out all_to_all; do has rmem $rhythm 1024; done
 run --over udp --only rmem_udp --sizes 8,1400,131072 --rhythms pingpong,stream
 for rhythm in pingpong stream; do
