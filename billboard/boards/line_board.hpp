@@ -67,7 +67,7 @@ class LineBoard : private Lines<M> {
         Base::find_body, Base::copy_body, Base::fetch_buffer, Base::is_idle,
         Base::seems_to_have_room, Base::finds_room, Base::last_word, Base::next_line,
         Base::take_ahead, Base::ahead_of, Base::fetch, Base::fetch_burst, Base::closes,
-        Base::kMostInBurst, Base::kLinesAhead;
+        Base::kMostInBurst, Base::kLinesAhead, Base::most_ahead_, Base::kMostTaken;
     using typename Base::Ahead;
     using typename Base::Body;
     using typename Base::Kind;
@@ -147,7 +147,6 @@ public:
 
     // ---- Sending
     using Base::is_short, Base::most_short, Base::posted_bytes;
-    using Base::expect_answer, Base::expect_more;
     /// is_short() to s, as it is now: in a stream a long one is copied faster as a whole.
     [[nodiscard, gnu::always_inline]] bool is_short_to(unsigned s, std::size_t bytes) const {
         return bytes <= kMostInStream ? is_short(bytes) : is_short(bytes) && is_idle(s);
@@ -263,7 +262,9 @@ public:
         Peer& p = peers_[s];
         const bool in_stream = next.head - p.awaited > 1;
         const bool in_lines = position_of(next) != p.awaited_in;
-        const unsigned pauses = in_stream ? kPausesInStream : in_lines ? kPausesInLines : 1;
+        const unsigned pauses = in_stream  ? kPausesInStream * std::min(p.rx_span, kMostTaken)
+                                : in_lines ? kPausesInLines
+                                           : 1;
         const Ahead ahead = in_stream || !in_lines ? Ahead{} : ahead_of(p);
         bool came = false;
         for (; polls > 0 && !came; --polls) {
@@ -376,6 +377,7 @@ public:
             fetch_buffer(s, next_[s]);
         return bytes == kLonger ? receive_longer(s, cls, buf, cap) : bytes;
     }
+    using Base::expect_answer, Base::expect_more;
     void acknowledge(unsigned s, unsigned buffer) {
         Peer& p = peers_[s];
         p.ack_flags ^= bit(buffer);
@@ -508,13 +510,14 @@ private:
         if (bytes != 0) memory_.write(word_in(p.tx_line, words), from, bytes);
         const std::uint32_t lines = p.tx_number - first;
         const auto end = words + static_cast<std::uint32_t>((bytes + 3) / rmem::kWordBytes);
-        const bool is_last = closes(idle, lines == 0 ? words - 1 : 0, end);
+        const bool is_last = lines == 0 ? closes(idle, words - 1, end) : closes(idle, end);
         if (is_sampled(p.tail)) [[unlikely]]
             memory_.stamp(p.tx_line, last_word(p, is_last, end));
         post_last(s, idle, is_last, end);
         p.tx_span = lines + 1;
-        // In a stream the next message is written before its lines could come.
-        for (std::uint32_t i = 2; i <= lines && !idle; ++i) take_ahead(p, lines + i);
+        // In a stream the next messages are written before their lines could come.
+        const std::uint32_t taken = idle || lines == 0 ? 0 : lines + 1;
+        for (std::uint32_t i = 0; i < taken; ++i) take_ahead(p, most_ahead_ + i);
         ring_bell(s);
     }
     /// Posts the message's last line, of which `end` words are there now.

@@ -52,8 +52,9 @@ protected:
     static constexpr std::size_t kFetchedBytes = 256;  // the rest comes by its order of reading
     static constexpr std::uint32_t kFetchedLines = 16;
     static constexpr std::uint32_t kBurstLines = 8, kMostInBurst = 3;  ///< of all, of each message
-    static constexpr std::uint32_t kLinesAhead = 4;    ///< taken by a sender in a stream
-    static constexpr std::size_t kMostInStream = 256;  ///< bytes; longer ones go through buffers
+    static constexpr std::uint32_t kLinesAhead = 4;       ///< taken by a sender in a stream
+    static constexpr std::uint32_t kMostLinesAhead = 16;  ///< the same, of messages of several
+    static constexpr std::size_t kMostInStream = 512;     ///< bytes; longer ones go through buffers
     static constexpr std::uint32_t kMostAhead = 10, kMostTaken = 5;     ///< lines
     static constexpr unsigned kPausesInLines = 2, kPausesInStream = 4;  ///< between polls
     static constexpr unsigned kSlotPlace = 0, kLinePlace = 1;
@@ -67,6 +68,7 @@ protected:
           lines_(geometry.lines()),
           lap_shift_(static_cast<unsigned>(std::countl_zero(geometry.lines()))),
           most_lines_(geometry.lines_of_longest()),
+          most_ahead_(std::min(kMostLinesAhead, geometry.lines() / 2)),
           most_bytes_(geometry.most_line_bytes()),
           next_(geometry.ranks()),
           peers_(geometry.ranks()) {}
@@ -411,11 +413,13 @@ protected:
             ++next.head;
         }
     }
-    /// Where the next message, like this one, has no room either, it begins a line: it does not
-    /// touch one more. `begin` is in the line of `end`.
+    /// Where the next message, if it is like this one, would touch a line more, it begins one:
+    /// `begin` and `end` are those of a message in one line. One in several lines touches as many
+    /// either way.
     static bool closes(bool idle, std::uint32_t begin, std::uint32_t end) {
         return idle || end + (end - begin) > kLineWords;
     }
+    static bool closes(bool idle, std::uint32_t end) { return idle || end == kLineWords; }
     static std::uint32_t last_word(const Peer& p, bool closes, std::uint32_t end) {
         return p.tx_line_stamp | (closes ? kClosedLine : 0) | end;
     }
@@ -473,7 +477,7 @@ protected:
     const Geometry& geometry_;
     std::uint32_t lines_;
     unsigned lap_shift_;  ///< lines_ to kLap
-    std::uint32_t most_lines_;
+    std::uint32_t most_lines_, most_ahead_;
     std::size_t most_bytes_;
     std::vector<Next> next_;
     std::vector<Peer> peers_;

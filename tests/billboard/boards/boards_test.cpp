@@ -265,10 +265,20 @@ TYPED_TEST(LineBoards, begin_a_line_where_one_more_message_like_the_last_would_s
         ASSERT_TRUE(all.post_inline(0, 1, 24));
         EXPECT_EQ(line_word(all, i) & (kThere | kClosed), 14 | kClosed) << "line " << i;
     }
-    for (unsigned i = 12; i < 16; i += 2) {
-        ASSERT_TRUE(all.post_inline(0, 1, 100));
-        EXPECT_EQ(line_word(all, i + 1) & (kThere | kClosed), 11 | kClosed) << "line " << i + 1;
-    }
+    all.drain();
+    EXPECT_EQ(all.waiting(0, 1), 0U);
+}
+
+TYPED_TEST(LineBoards, put_messages_of_several_lines_behind_each_other_in_a_stream) {
+    Ranks<TypeParam> all(2);
+    ASSERT_TRUE(all.post_inline(0, 1, 8));  // in the slot
+    ASSERT_TRUE(all.post_inline(0, 1, 100));
+    EXPECT_EQ(line_word(all, 1) & (kThere | kClosed), 11U);
+    ASSERT_TRUE(all.post_inline(0, 1, 100));
+    EXPECT_EQ(line_word(all, 1) & (kThere | kClosed), 15 | kClosed);
+    EXPECT_EQ(line_word(all, 3) & (kThere | kClosed), 7U);
+    ASSERT_TRUE(all.post_inline(0, 1, 28));  // with its header 8 words
+    EXPECT_EQ(line_word(all, 3) & (kThere | kClosed), 15 | kClosed);
     all.drain();
     EXPECT_EQ(all.waiting(0, 1), 0U);
 }
