@@ -34,6 +34,17 @@ grep -qF '### pingpong, middling hops' "$work/out" || fail "no table of the stat
 grep -qF '| 8 | 100 | 3 | 120.0 | 100.0 | 1.20 |' "$work/out" ||
     fail "the row's medians and ratios" "$work/out"
 
+sed 's/"bytes": 8/"bytes": 64/' "$work/kept" >>"$work/more"
+cat "$work/kept" >>"$work/more"
+"${curves[@]}" --tables "$work/more" --page "$work/page" >"$work/out"
+grep -qF '| 64 | 100 | 3 | 120.0 | 100.0 | 1.20 |' "$work/page/README.md" ||
+    fail "the page has no table" "$work/page/README.md"
+if command -v gnuplot >/dev/null; then
+    grep -q '<svg' "$work/page/pingpong-middling-hops.svg" || fail "no picture" "$work/out"
+else
+    grep -q 'without pictures' "$work/out" || fail "nothing told of the missing gnuplot" "$work/out"
+fi
+
 # --- all rhythms
 run() {
     "${curves[@]}" --rounds 1 --seconds 0.001 --only rmem --json "$work/rows" "$@" \
