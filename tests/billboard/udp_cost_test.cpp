@@ -55,21 +55,6 @@ TEST_P(UdpCost, the_cost_of_an_answer_is_one_datagram_which_acknowledges_too) {
     });
 }
 
-/// The receiver is faster than the sender, and tells of each message that it takes.
-TEST_P(UdpCost, the_cost_of_a_stream_is_a_datagram_for_several_messages) {
-    run([](Rank& me) {
-        Message message{};
-        const std::uint64_t before = datagrams_sent();
-        for (unsigned i = 0; i < kRounds; ++i) {
-            if (me.rank == 0) check_ok(bbp_send(1, message.data(), message.size()));
-            if (me.rank == 1) check_code(bbp_recv(0, message.data(), message.size(), nullptr), 0);
-        }
-        const std::uint64_t sent = datagrams_sent() - before;
-        if (me.rank == 0)
-            check(sent < kRounds / 2, fmt::format("{} datagrams, {} messages", sent, kRounds));
-    });
-}
-
 TEST_P(UdpCost, the_cost_of_messages_that_are_here_is_no_system_call_each) {
     if (!CallWatch::supported()) GTEST_SKIP() << "no seccomp filter on x86-64 can be had here";
     run([](Rank& me) {

@@ -336,6 +336,39 @@ TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_write
     }
 }
 
+/// A program may have waited for what it reads by plain loads, and not for word of room. Four
+/// commits between two waits are no load, however fast the host.
+TEST_F(EngineTest, takes_what_others_write_for_a_wait_in_the_users_memory_alone) {
+    const auto engine = start(0, 0);
+    std::unique_ptr<Engine> other;
+    {
+        EngineHelper helper(*engine);
+        helper.set_always(true);
+        other = start(1, 2);
+    }
+    for (const bool is_of_users : {true, false}) {
+        LogRecord record;
+        record.offset = is_of_users ? 4096 : config.user_bytes;
+        record.words = 1;
+        const auto& word =
+            *reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[0]->bank(0) + record.offset);
+        unsigned coalesced = 0;
+        for (std::uint32_t round = 1; round <= 500; ++round) {
+            for (unsigned i = 0; i < 4; ++i) coalesced += post(*engine, round) ? 1U : 0U;
+            record.written_ns = now_ns();
+            ASSERT_EQ(other->put(record, bytes_of(round)), 1U);
+            other->commit(now_ns());
+            const Deadline soon = Deadline::in(kPatienceNs);
+            while (word != round) {
+                other->run();
+                engine->run(Leaving::what_is_due);
+                ASSERT_FALSE(soon.passed(now_ns()));
+            }
+        }
+        EXPECT_EQ(coalesced == 0, is_of_users) << coalesced;
+    }
+}
+
 // ---- Who stands by
 
 /// A heartbeat comes each minute: nothing else but a bell ends it.
