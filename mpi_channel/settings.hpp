@@ -27,7 +27,7 @@ namespace mpi_channel {
 
 inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
 /// RMEM_MPI_GET over a port, unless it is set: between these it is faster than the port's bulk. The
-/// channel's is faster at every size (docs/measurements/archive/every-size-2026-11-27.md).
+/// channel's bulk is at least as fast (docs/measurements/archive/every-size-2026-11-27.md).
 inline constexpr std::size_t kGetLeast = 64 * 1024, kGetMost = std::size_t{2} << 20;
 
 /// The numbers are in the ranks' addresses; 1 was another one's.
