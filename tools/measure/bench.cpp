@@ -6,6 +6,7 @@
 #include "tools/commands.hpp"
 #include "tools/measure/bench_memory.hpp"
 #include "tools/measure/bench_model.hpp"
+#include "tools/measure/bench_sizes.hpp"
 #include "tools/measure/figures.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
@@ -31,6 +32,8 @@ Figures:
   mcast       the sender's cost of each further receiver
   barrier     all ranks
   any         receive from BBP_ANY with a random sender, and an empty look (direct, ring)
+  sizes       every size in every rhythm: to and fro, streams, windows, bursts; with more ranks
+              fan-in, fan-out, all to all
   memory      stores, words to and fro, streams, blocks, interrupts, flushes, frames, idleness
   model       Directed Point's cost model: its parameters, fitted, and what they predict
 
@@ -41,6 +44,8 @@ Examples:
   rmem bench bandwidth --bytes 64K
   rmem bench any -n 256 --spin 1000000 --json
   rmem bench model --link udp
+  rmem bench sizes                                 0 B to 1 MiB, in six rhythms
+  rmem bench sizes -n 4 --sizes 8,64,1K --rhythms fan-in,fan-out
   rmem bench memory --link ring --timing scramnet-burst
   rmem bench memory --all --page                   all links, as a page of tables
   rmem bench memory --only hop,flush -n 4 --busy 1
@@ -55,12 +60,14 @@ struct BenchOptions {
     bench::GroupOptions group;
     bench::Plan plan;
     MemoryOptions memory;
+    SizesOptions sizes;
     std::string most_block;
     std::string size;  ///< --bytes
     std::size_t bytes = 0;
     bool json = false;
 };
 
+constexpr std::size_t kSizesRounds = 30;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  ///< each rank has it twice
 
 Measure measure_of(const std::string& figure) {
@@ -187,6 +194,11 @@ void run(BenchOptions options) {
     }
     options.group.progress = !options.json;
     if (options.figure == "model") return bench_model(options.group, options.json);
+    if (options.figure == "sizes") {
+        options.sizes.rounds = std::min(options.plan.rounds, kSizesRounds);
+        options.sizes.page = options.memory.page;
+        return bench_sizes(options.group, options.sizes, options.json);
+    }
     if (options.figure == "memory") {
         if (!options.most_block.empty())
             options.memory.plan.most_block = size_option("--most-block", options.most_block);
@@ -220,7 +232,7 @@ void add_bench(cli::App& app) {
     bench->add_option("figure", options->figure, "What to measure")
         ->required()
         ->check(cli::is_member({"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any",
-                                "model", "memory"}));
+                                "model", "sizes", "memory"}));
     bench->add_option("-n,--ranks", options->group.ranks, "Ranks")
         ->check(cli::range(2, 256))
         ->capture_default_str();
@@ -256,7 +268,12 @@ void add_bench(cli::App& app) {
         ->check(cli::range(0, 64));
     bench->add_option("--most-block", options->most_block, "memory: largest block (default 4M)");
     bench->add_flag("--all", options->memory.all_links, "memory: all links and several profiles");
-    bench->add_flag("--page", options->memory.page, "memory: tables as Markdown");
+    bench->add_option("--sizes", options->sizes.sizes, "sizes: these, in bytes")->delimiter(',');
+    bench->add_option("--rhythms", options->sizes.rhythms, "sizes: these rhythms")
+        ->delimiter(',')
+        ->check(cli::is_member({"pingpong", "stream", "window", "burst-2", "burst-8", "burst-64",
+                                "fan-in", "fan-out", "all-to-all"}));
+    bench->add_flag("--page", options->memory.page, "memory, sizes: tables as Markdown");
     bench->add_flag("--json", options->json, "For programs");
     bench->callback([options] { run(*options); });
 }

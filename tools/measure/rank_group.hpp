@@ -59,7 +59,7 @@ private:
 class Results {
 public:
     static constexpr std::size_t kMaxNumbers = std::size_t{1} << 21;
-    static constexpr std::size_t kMaxSeries = 128;
+    static constexpr std::size_t kMaxSeries = 1024;
 
     Results();
     ~Results();

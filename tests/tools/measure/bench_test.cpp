@@ -4,10 +4,14 @@
 // `rmem bench`: every figure ends on every link that it can be had on, with numbers; how large they
 // are is no test's business.
 #include "tests/support/tool.hpp"
+#include "tools/measure/sizes.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <tuple>
+#include <vector>
 
 namespace rmem::test {
 namespace {
@@ -37,6 +41,57 @@ TEST_P(Bench, gives_numbers) {
     const auto series = ran.json().at("series");
     ASSERT_FALSE(series.empty());
     for (const auto& [name, one] : series.items()) EXPECT_GT(one.at("p50_ns"), 0) << name;
+}
+
+class BenchSizes : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+INSTANTIATE_TEST_SUITE_P(Of, BenchSizes,
+                         ::testing::Combine(::testing::Values("2", "3"),
+                                            ::testing::Values("direct", "ring", "udp")),
+                         [](const auto& both) {
+                             return std::string(std::get<1>(both.param)) + "_of_" +
+                                    std::get<0>(both.param);
+                         });
+
+TEST_P(BenchSizes, gives_numbers_for_each_size_and_rhythm) {
+    const std::string ranks = std::get<0>(GetParam()), link = std::get<1>(GetParam());
+    const Ran ran = run_tool({"bench", "sizes", "-n", ranks, "--link", link, "--sizes", "0,8,61,2K",
+                              "--rounds", "10", "--json"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto sizes = ran.json().at("sizes");
+    ASSERT_EQ(sizes.size(), 4U);
+    std::vector<std::string> rhythms = bench::rhythms_of(ranks == "2" ? 2 : 3);
+    rhythms.insert(rhythms.end(), {"hop", "memcpy"});
+    for (const auto& row : sizes) {
+        for (const std::string& rhythm : rhythms) {
+            EXPECT_EQ(row.at(rhythm).at("samples"), 10) << row.at("bytes") << " " << rhythm;
+            EXPECT_GE(row.at(rhythm).at("p50_ns"), 0) << row.at("bytes") << " " << rhythm;
+        }
+        EXPECT_GT(row.at("pingpong").at("p50_ns"), 0) << row.at("bytes");
+    }
+}
+
+TEST(BenchSizes, shows_those_that_are_asked_for_as_a_page) {
+    const Ran ran = run_tool({"bench", "sizes", "--sizes", "8,64", "--rhythms", "stream,burst-8",
+                              "--rounds", "10", "--page"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.out.find("| bytes | memcpy | stream | ÷ | burst-8 |\n"), std::string::npos)
+        << ran.out;
+    EXPECT_NE(ran.out.find("\n| 64 | "), std::string::npos) << ran.out;
+}
+
+TEST(BenchSizes, refuses_sizes_and_rhythms_that_cannot_be_measured) {
+    EXPECT_EQ(run_tool({"bench", "sizes", "--sizes", "2M"}).code, 2);
+    EXPECT_EQ(run_tool({"bench", "sizes", "--sizes", "many"}).code, 2);
+    EXPECT_EQ(run_tool({"bench", "sizes", "--rhythms", "waltz"}).code, 2);
+}
+
+TEST(BenchSizes, are_usually_those_beside_each_step_and_the_powers_of_two) {
+    const auto sizes = bench::usual_sizes(std::size_t{1} << 20);
+    EXPECT_TRUE(std::is_sorted(sizes.begin(), sizes.end()));
+    for (const std::size_t size :
+         {0U, 1U, 27U, 28U, 29U, 55U, 56U, 57U, 60U, 61U, 64U, 4096U, 1U << 20})
+        EXPECT_TRUE(std::binary_search(sizes.begin(), sizes.end(), size)) << size;
+    EXPECT_EQ(bench::usual_sizes(8), (std::vector<std::size_t>{0, 1, 2, 4, 8}));
 }
 
 class BenchMemory : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
