@@ -83,12 +83,22 @@ inline int on_endpoint(Body&& body) noexcept {
 [[gnu::noinline]] int send_later(int dest, const void* buf, size_t len) {
     return on_endpoint([&](auto& e) { return e.send(dest, buf, len); });
 }
+[[gnu::noinline]] int send_in_lines(int dest, const void* buf, size_t len) {
+    if (current.fastest->send_in_lines(dest, buf, len)) return BBP_OK;
+    return send_later(dest, buf, len);
+}
 [[gnu::noinline]] int send_in_line(int dest, const void* buf, size_t len) {
     if (current.fastest->send_in_line(dest, buf, len)) return BBP_OK;
-    return send_later(dest, buf, len);
+    return send_in_lines(dest, buf, len);
 }
 [[gnu::noinline]] int recv_later(int src, void* buf, size_t cap, size_t* len) {
     return on_endpoint([&](auto& e) { return e.recv(src, buf, cap, len); });
+}
+[[gnu::noinline]] int recv_lines(int src, void* buf, size_t cap, size_t* len) {
+    return billboard::guarded([&] {
+        const int from = current.fastest->recv_lines(src, buf, cap, len);
+        return from >= 0 ? from : current.fastest->recv(src, buf, cap, len);
+    });
 }
 [[gnu::noinline]] int recv_after_look(int src, void* buf, size_t cap, size_t* len) {
     return billboard::guarded([&] { return current.fastest->recv_after_look(src, buf, cap, len); });
@@ -158,6 +168,7 @@ int bbp_recv(int src, void* buf, size_t cap, size_t* len) {
         const int from = current.fastest->recv_at_once(src, buf, cap, len);
         if (from >= 0) [[likely]]
             return from;
+        if (from == Fastest::kInLines) return recv_lines(src, buf, cap, len);
         if (from == BBP_EAGAIN) return recv_after_look(src, buf, cap, len);
     }
     return recv_later(src, buf, cap, len);

@@ -8,7 +8,6 @@
 ///
 ///   kInlineBytes              payload that can be announced without a buffer, at most; 0 if none
 ///   is_short(bytes)           whether such a message can, on this ring; up to most_short()
-///   is_short_to(s, bytes)     whether that is the best way to s now
 ///   posted_bytes(bytes)       what the link must have room for then
 ///   can_join(bytes)           whether one of two pieces can, which post_joined does
 ///   open_rx(s, epoch)         forget the words there: from now on s's posts of this epoch count

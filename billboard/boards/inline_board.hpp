@@ -123,9 +123,6 @@ public:
     }
     static constexpr std::size_t most_short() { return kInlineBytes; }
     static constexpr std::size_t posted_bytes(std::size_t) { return rmem::kLineBytes; }
-    [[nodiscard]] static constexpr bool is_short_to(unsigned, std::size_t bytes) {
-        return is_short(bytes);
-    }
     [[nodiscard]] static constexpr bool can_join(std::size_t bytes) { return bytes <= kHeadBytes; }
     [[nodiscard, gnu::always_inline]] bool tx_room(unsigned s) {
         const Peer& p = peers_[s];

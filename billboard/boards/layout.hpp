@@ -26,7 +26,7 @@
 ///
 /// Two layouts, fixed when the ring is made: `paper` as printed, and `inline`, where flag and
 /// payload of a short message share a line, so that it costs one cache-line transfer. Where all
-/// ranks share one bank `inline` is `lines`, whose messages of up to 1 KiB go that way. The two
+/// ranks share one bank `inline` is `lines`, whose messages of up to 1.5 KiB go that way. The two
 /// directions of a pair share it too, since a rank that answers at once then owns the line already:
 /// measured 1.0 to 1.3 hops one way against 1.4 to 2.1 with a line for each direction
 /// (docs/design/billboard.md).
@@ -52,8 +52,8 @@ constexpr unsigned fifo_slots_on(rmem::LinkKind link) noexcept {
     return link == rmem::LinkKind::udp ? kFarSlots : kNearSlots;
 }
 inline constexpr std::size_t kInlineBytes = 60;  ///< inline: payload of a slot
-/// Lines: of a message without buffer, which may be 1 KiB behind the header of a protocol.
-inline constexpr std::size_t kMostLineBytes = 1024 + 64;
+/// Lines: of a message without buffer, which may be 1.5 KiB behind the header of a protocol.
+inline constexpr std::size_t kMostLineBytes = 1536 + 64;
 /// Room for any message without a buffer.
 inline constexpr std::size_t kTakenBytes = std::max(kInlineBytes, kMostLineBytes);
 /// lines: of all pairs of ranks together, about; and of one pair and direction.

@@ -62,12 +62,13 @@ class LineBoard : private Lines<M> {
         Base::kLinePlace, Base::kClosed, Base::kWhole, Base::kInSlot, Base::kOnBoard, Base::look,
         Base::has, Base::position_of, Base::begin_line, Base::advance, Base::credit, Base::bit,
         Base::slot_stamp, Base::details, Base::header_of, Base::next_header, Base::is_sampled,
-        Base::kMostInStream, Base::first_line, Base::line_stamp, Base::epoch_bits, Base::word_in,
+        Base::first_line, Base::line_stamp, Base::write_lines, Base::epoch_bits, Base::word_in,
         Base::read_slot, Base::go_behind, Base::read_lines, Base::joined_, Base::words_until_next,
         Base::find_body, Base::copy_body, Base::fetch_buffer, Base::is_idle,
         Base::seems_to_have_room, Base::finds_room, Base::last_word, Base::next_line,
         Base::take_ahead, Base::ahead_of, Base::fetch, Base::fetch_burst, Base::closes,
-        Base::kMostInBurst, Base::kLinesAhead, Base::most_ahead_, Base::kMostTaken;
+        Base::kMostInBurst, Base::kInStream, Base::kNearPauses, Base::kApartFirst, Base::keep_apart,
+        Base::kLinesAhead, Base::most_ahead_, Base::kMostTaken;
     using typename Base::Ahead;
     using typename Base::Body;
     using typename Base::Kind;
@@ -147,10 +148,6 @@ public:
 
     // ---- Sending
     using Base::is_short, Base::most_short, Base::posted_bytes;
-    /// is_short() to s, as it is now: in a stream a long one is copied faster as a whole.
-    [[nodiscard, gnu::always_inline]] bool is_short_to(unsigned s, std::size_t bytes) const {
-        return bytes <= kMostInStream ? is_short(bytes) : is_short(bytes) && is_idle(s);
-    }
     [[nodiscard, gnu::always_inline]] bool can_join(std::size_t bytes) const {
         return is_short(bytes);
     }
@@ -181,7 +178,8 @@ public:
         const std::size_t at = word_in(p.tx_line, p.tx_words);
         const std::uint32_t head = next_header(s, kWhole, cls, low);
         memory_.write(at, &head, sizeof head);
-        memory_.write(at + rmem::kWordBytes, from, bytes);
+        // No more than that, which compilers would not see everywhere.
+        memory_.write(at + rmem::kWordBytes, from, bytes < kLineRest ? bytes : kLineRest);
         post_last(s, idle, closes(idle, p.tx_words, end), end);
         p.tx_span = 1;
         ring_bell(s);
@@ -190,8 +188,13 @@ public:
     /// What is short and has room. Whether it has.
     [[nodiscard, gnu::always_inline]] bool post_at_once(unsigned s, Class cls, const void* from,
                                                         std::size_t bytes) {
-        if (post_in_slot(s, cls, from, bytes) || post_in_line(s, cls, from, bytes)) return true;
-        if (is_sampled(peers_[s].tail) || !is_short_to(s, bytes) ||
+        return post_in_slot(s, cls, from, bytes) || post_in_line(s, cls, from, bytes) ||
+               post_in_lines(s, cls, from, bytes);
+    }
+    /// What fits neither. Whether it is short and has room.
+    [[nodiscard, gnu::always_inline]] bool post_in_lines(unsigned s, Class cls, const void* from,
+                                                         std::size_t bytes) {
+        if (is_sampled(peers_[s].tail) || !is_short(bytes) ||
             !(is_idle(s) || seems_to_have_room(peers_[s])))
             return false;
         post_lines(s, next_header(s, kWhole, cls, static_cast<std::uint32_t>(bytes)), from, bytes);
@@ -260,20 +263,23 @@ public:
         // A poll takes the line from its writer, who has owned it since the message before. Where
         // several messages were there without waiting, their sender is at work on the next one.
         Peer& p = peers_[s];
-        const bool in_stream = next.head - p.awaited > 1;
         const bool in_lines = position_of(next) != p.awaited_in;
-        const unsigned pauses = in_stream  ? kPausesInStream * std::min(p.rx_span, kMostTaken)
-                                : in_lines ? kPausesInLines
-                                           : 1;
+        const bool in_stream = next.head - p.awaited > 1 || (in_lines && p.rx_in_stream);
+        const unsigned pauses = in_stream ? kPausesInStream * std::min(p.rx_span, kMostTaken)
+                                : in_lines && p.waited > kNearPauses ? kPausesInLines
+                                                                     : 1;
         const Ahead ahead = in_stream || !in_lines ? Ahead{} : ahead_of(p);
         bool came = false;
-        for (; polls > 0 && !came; --polls) {
+        unsigned done = 0;
+        for (; done < polls && !came; ++done) {
             for (unsigned i = 0; i < pauses; ++i) rmem::cpu_relax();
             came = has(next);
             fetch(next, p, ahead);
         }
+        p.waited = done * pauses;
         p.awaited = next.head;
         p.awaited_in = position_of(next);
+        p.apart_at = next.number + kApartFirst;
         return came;
     }
     /// For the samples of propagation: only what was awaited when it came is one.
@@ -315,9 +321,8 @@ public:
     /// is short and fits. Returns its length; kOther: something else is there; kLonger: the longer
     /// way takes it, which is so every now and then: when it is time to tell the sender, or for a
     /// sample.
-    static constexpr int kNothing = -3, kOther = -2, kLonger = -1;
-    /// With `kMayCall` also what lies in several lines; without it, calls nothing.
-    template <bool kMayCall = false>
+    static constexpr int kInLines = -4, kNothing = -3, kOther = -2, kLonger = -1;
+    /// kInLines: receive_lines() takes it. Calls nothing.
     [[nodiscard, gnu::always_inline]] int receive_at_once(unsigned s, Class cls, void* buf,
                                                           std::size_t cap) {
         Next& next = next_[s];
@@ -349,10 +354,7 @@ public:
         if (bytes > most_bytes_ || bytes > cap) [[unlikely]]
             return kOther;
         const std::uint32_t end = offset + 1 + (bytes + 3) / 4;
-        if (there < end) {
-            if constexpr (!kMayCall) return kLonger;
-            return there == kLineWords ? receive_lines(s, header, bytes, buf) : kLonger;
-        }
+        if (there < end) return there == kLineWords ? kInLines : kLonger;
         const bool is_last = (word & kLineMask) == (kClosedLine | end);
         if (is_last && next.number + 1 - p.told_line >= lines_ / 4) [[unlikely]]
             return kLonger;
@@ -360,6 +362,7 @@ public:
         RMEM_MARK("receive.inline-copied");
         credit(p, next.head, header >> kHeaderCountShift);
         p.rx_span = 1;
+        p.rx_in_stream = (header & kInStream) != 0;
         if (is_last) {
             begin_line(next, p);
             fetch_burst(next, p, header);
@@ -372,10 +375,34 @@ public:
     /// The same, and leaves no message that is so.
     [[nodiscard, gnu::always_inline]] int receive_head(unsigned s, Class cls, void* buf,
                                                        std::size_t cap) {
-        const int bytes = receive_at_once<true>(s, cls, buf, cap);
+        const int bytes = receive_at_once(s, cls, buf, cap);
+        if (bytes >= kLonger) return bytes == kLonger ? receive_longer(s, cls, buf, cap) : bytes;
+        if (bytes == kInLines) return receive_lines(s, cls, buf, cap);
         if (bytes == kOther) [[unlikely]]
             fetch_buffer(s, next_[s]);
-        return bytes == kLonger ? receive_longer(s, cls, buf, cap) : bytes;
+        return bytes;
+    }
+    /// A message of which the header and the first line are there.
+    [[nodiscard, gnu::noinline]] int receive_lines(unsigned s, Class cls, void* buf,
+                                                   std::size_t cap) {
+        Next& next = next_[s];
+        Peer& p = peers_[s];
+        Body b;
+        b.header = memory_.load(word_in(next.line, next.seen & kLineMask));
+        b.bytes = (b.header & kHeaderMask) - header_of(kWhole, cls, 0);  // or huge
+        if (b.bytes > most_bytes_ || b.bytes > cap) [[unlikely]]
+            return kOther;
+        b.begin_in(next);
+        if (!copy_body(p, b, buf)) return kLonger;
+        RMEM_MARK("receive.inline-copied");
+        credit(p, next.head, b.header >> kHeaderCountShift);
+        p.rx_span = b.last - b.number + 1;
+        p.rx_in_stream = (b.header & kInStream) != 0;
+        go_behind(next, p, b);
+        if (p.rx_span <= kMostInBurst) fetch_burst(next, p, b.header);
+        if (p.rx_in_stream) keep_apart(next, p);
+        taken_in_lines(s);
+        return static_cast<int>(b.bytes);
     }
     using Base::expect_answer, Base::expect_more;
     void acknowledge(unsigned s, unsigned buffer) {
@@ -488,29 +515,19 @@ private:
         const bool idle = is_idle(s);
         // Closed: the peer has gone since its room was looked at, and nobody reads the lines.
         RMEM_CHECK_IF(rmem::is_simulated<M>, !p.tx_open || seems_to_have_room(p) || idle);
-        const std::uint32_t first = p.tx_number;
-        if (idle) p.free_from = first;
+        if (idle) p.free_from = p.tx_number;
         memory_.write(word_in(p.tx_line, p.tx_words), &header, sizeof header);
         const auto* from = static_cast<const std::byte*>(payload);
-        std::uint32_t words = p.tx_words + 1;
-        std::size_t here = (kLineWords - words) * rmem::kWordBytes;
-        if (bytes > here) {
-            if (here != 0) memory_.write(word_in(p.tx_line, words), from, here);
-            for (words = 0;; here = kLineRest) {
-                from += here;
-                bytes -= here;
-                RMEM_MARK("post.line-written");
-                memory_.post_word(p.tx_line, p.tx_line_stamp | kClosedLine | kLineWords);
-                RMEM_MARK("post.line-posted");
-                next_line(p);
-                if (bytes <= kLineRest) break;
-                memory_.write(word_in(p.tx_line, 0), from, kLineRest);  // of a known size
-            }
+        const std::uint32_t begin = p.tx_words + 1;
+        std::uint32_t end = begin + static_cast<std::uint32_t>((bytes + 3) / rmem::kWordBytes);
+        std::uint32_t lines = 0;
+        if (end <= kLineWords) {
+            if (bytes != 0) memory_.write(word_in(p.tx_line, begin), from, bytes);
+        } else {
+            lines = write_lines(p, begin, end, from, bytes);
+            end -= lines * kLineWords;
         }
-        if (bytes != 0) memory_.write(word_in(p.tx_line, words), from, bytes);
-        const std::uint32_t lines = p.tx_number - first;
-        const auto end = words + static_cast<std::uint32_t>((bytes + 3) / rmem::kWordBytes);
-        const bool is_last = lines == 0 ? closes(idle, words - 1, end) : closes(idle, end);
+        const bool is_last = lines == 0 ? closes(idle, begin - 1, end) : closes(idle, end);
         if (is_sampled(p.tail)) [[unlikely]]
             memory_.stamp(p.tx_line, last_word(p, is_last, end));
         post_last(s, idle, is_last, end);
@@ -547,24 +564,6 @@ private:
         RMEM_MARK("receive.inline-copied");
         take(s, a);
         return static_cast<int>(a.length);
-    }
-    /// A message of which the header and the first line are there.
-    [[gnu::noinline]] int receive_lines(unsigned s, std::uint32_t header, std::uint32_t bytes,
-                                        void* buf) {
-        Next& next = next_[s];
-        Peer& p = peers_[s];
-        Body b;
-        b.header = header;
-        b.bytes = bytes;
-        b.begin_in(next);
-        if (!copy_body(p, b, buf)) return kLonger;
-        RMEM_MARK("receive.inline-copied");
-        credit(p, next.head, header >> kHeaderCountShift);
-        p.rx_span = b.last - b.number + 1;
-        go_behind(next, p, b);
-        if (p.rx_span <= kMostInBurst) fetch_burst(next, p, header);
-        taken_in_lines(s);
-        return static_cast<int>(bytes);
     }
     // ---- Bells
     int find_bell(unsigned first) const {

@@ -19,6 +19,7 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/copy.hpp"
+#include "rmem/base/marks.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring/write_stamps.hpp"
 
@@ -54,9 +55,11 @@ protected:
     static constexpr std::uint32_t kBurstLines = 8, kMostInBurst = 3;  ///< of all, of each message
     static constexpr std::uint32_t kLinesAhead = 4;       ///< taken by a sender in a stream
     static constexpr std::uint32_t kMostLinesAhead = 16;  ///< the same, of messages of several
-    static constexpr std::size_t kMostInStream = 512;     ///< bytes; longer ones go through buffers
-    static constexpr std::uint32_t kMostAhead = 10, kMostTaken = 5;     ///< lines
+    static constexpr std::uint32_t kMostAhead = 10, kMostTaken = 5;  ///< lines
+    static constexpr unsigned kNearPauses = 14;  ///< of a wait for an answer: lines cross fast
     static constexpr unsigned kPausesInLines = 2, kPausesInStream = 4;  ///< between polls
+    static constexpr std::uint32_t kApartFirst = 160, kApartEvery = 64, kApart = 48;  ///< lines
+    static constexpr unsigned kPausesApart = 24;
     static constexpr unsigned kSlotPlace = 0, kLinePlace = 1;
     /// Not acknowledged while posting is closed: too many for counts of the peer to make room.
     static constexpr std::uint32_t kClosed = 0x80000000;
@@ -107,7 +110,10 @@ protected:
         Ahead ahead;
         std::uint32_t tx_span = 1, rx_span = 1;     ///< lines of the last message sent, and taken
         std::size_t rx_count = 0, rx_position = 0;  ///< where s tells what it has consumed
+        std::uint32_t apart_at = 0;  ///< Next::number at the next look for the distance
+        std::uint32_t waited = 0;    ///< pauses of the last wait
         bool tx_open = false;
+        bool rx_in_stream = false;  ///< the last message in the lines was followed by others
     };
 
     /// A new word: the slot's, or the line's.
@@ -248,44 +254,43 @@ protected:
             copy(at, b.bytes);
             return true;
         }
-        unsigned polls = memory_.brief_polls();
-        const std::uint32_t lines = (b.end - 1) / kLineWords;
-        // In a stream the sender is not disturbed in each line, but awaited behind the last one.
-        if ((b.header & kInStream) != 0) {
-            Body last = b;
-            last.last += lines - 1;
-            last.end -= (lines - 1) * kLineWords;
-            if (!await_line(p, last, polls)) return false;
-        }
+        const std::uint32_t lines = (b.end - 1) / kLineWords, from = b.number;
+        const std::size_t here = (kLineWords - b.begin) * rmem::kWordBytes;
+        b.last = from + lines;
+        b.line = line_of(p.rx_lines, b.last);
+        b.end -= lines * kLineWords;
+        const bool in_stream = (b.header & kInStream) != 0;
+        // The sender is not disturbed in each line, but awaited behind the last one, which is
+        // posted after all others.
+        if (in_stream && !await_line(p, b.last, b.end, b.word)) return false;
         if (lines >= p.rx_span) {  // or the wait has asked for them
             for (std::uint32_t i = 1; i <= std::min(lines, kFetchedLines); ++i)
-                __builtin_prefetch(memory_.data(line_of(p.rx_lines, b.number + i), 0));
+                __builtin_prefetch(memory_.data(line_of(p.rx_lines, from + i), 0));
         }
-        std::size_t here = (kLineWords - b.begin) * rmem::kWordBytes, left = b.bytes - here;
         copy(at, here);
-        for (;; left -= kLineRest) {
-            if (!await_line(p, b, polls)) return false;
-            at = memory_.data(word_in(b.line, 0), 0);
-            if (b.end <= kLineWords) break;
-            copy(at, kLineRest);  // of a known size
+        for (std::uint32_t number = from + 1; number != b.last; ++number) {
+            std::uint32_t word;
+            if (!in_stream && !await_line(p, number, kLineWords, word)) return false;
+            copy(memory_.data(word_in(line_of(p.rx_lines, number), 0), 0), kLineRest);
         }
-        copy(at, left);
+        if (!in_stream && !await_line(p, b.last, b.end, b.word)) return false;
+        copy(memory_.data(word_in(b.line, 0), 0), b.bytes - here - (lines - 1) * kLineRest);
         return true;
     }
-    /// The line after the last one.
-    [[gnu::always_inline]] bool await_line(const Peer& p, Body& b, unsigned& polls) const {
-        ++b.last;
-        b.end -= kLineWords;
-        const std::uint32_t words = std::min(b.end, kLineWords);
-        const std::uint32_t enough = line_stamp(b.last, p.rx_epoch) | words;
-        b.line = line_of(p.rx_lines, b.last);
-        for (;; --polls) {
-            b.word = memory_.load(b.line);
-            if (b.word - enough <= kLineMask - words) [[likely]]
-                return true;
-            if (polls == 0) return false;
+    /// Until `words` of the line are there: the line's own word.
+    [[gnu::always_inline]] bool await_line(const Peer& p, std::uint32_t number, std::uint32_t words,
+                                           std::uint32_t& word) const {
+        const std::uint32_t enough = line_stamp(number, p.rx_epoch) | words;
+        const std::size_t line = line_of(p.rx_lines, number);
+        word = memory_.load(line);
+        if (word - enough <= kLineMask - words) [[likely]]
+            return true;
+        for (unsigned polls = memory_.brief_polls(); polls > 0; --polls) {
             rmem::cpu_relax();
+            word = memory_.load(line);
+            if (word - enough <= kLineMask - words) return true;
         }
+        return false;
     }
     /// False: it is not there whole.
     bool find_body(const Next& next, const Peer& p, std::uint32_t word, Body& b) const {
@@ -466,6 +471,41 @@ protected:
         if (M::kReplicated || (header & kInStream) == 0 || next.head - p.awaited > 1) return;
         for (std::uint32_t i = 0; i < kBurstLines; ++i)
             __builtin_prefetch(memory_.data(line_of(p.rx_lines, next.number + i), 0));
+    }
+    /// In a long stream of messages of several lines: a receiver right behind its sender takes
+    /// lines from it that are still to be written, since its processor fetches ahead, and both are
+    /// three times slower than apart. So it looks now and then, and gives the sender time.
+    [[gnu::always_inline]] void keep_apart(const Next& next, Peer& p) const {
+        if (M::kReplicated || static_cast<std::int32_t>(next.number - p.apart_at) < 0) [[likely]]
+            return;
+        p.apart_at = next.number + kApartEvery;
+        if (lines_ <= kApartFirst) return;  // there is no room to be apart
+        const std::uint32_t ahead = next.number + kApart;
+        const std::uint32_t word = memory_.load(line_of(p.rx_lines, ahead));
+        if (word - line_stamp(ahead, p.rx_epoch) <= kLineMask) return;
+        for (unsigned i = 0; i < kPausesApart; ++i) rmem::cpu_relax();
+    }
+    /// A payload of several lines, all of them posted but the last one. How many.
+    [[gnu::always_inline]] std::uint32_t write_lines(Peer& p, std::uint32_t begin,
+                                                     std::uint32_t end, const std::byte* from,
+                                                     std::size_t bytes) {
+        const std::uint32_t lines = (end - 1) / kLineWords;
+        const std::size_t here = (kLineWords - begin) * rmem::kWordBytes;
+        if (here != 0) memory_.write(word_in(p.tx_line, begin), from, here);
+        std::uint32_t number = p.tx_number;
+        const std::uint32_t last = number + lines;
+        for (;; from += kLineRest) {
+            RMEM_MARK("post.line-written");
+            memory_.post_word(line_of(p.tx_lines, number),
+                              line_stamp(number, p.tx_epoch) | kClosedLine | kLineWords);
+            RMEM_MARK("post.line-posted");
+            if (++number == last) break;
+            memory_.write(word_in(line_of(p.tx_lines, number), 0), from + here, kLineRest);
+        }
+        p.tx_number = last - 1;
+        next_line(p);
+        memory_.write(word_in(p.tx_line, 0), from + here, bytes - here - (lines - 1) * kLineRest);
+        return lines;
     }
     /// The line that number ahead is taken from the receiver, which read it in the last lap.
     [[gnu::always_inline]] void take_ahead(const Peer& p, std::uint32_t lines) const {

@@ -64,7 +64,6 @@ public:
     static constexpr bool is_short(std::size_t) { return false; }
     static constexpr std::size_t most_short() { return 0; }
     static constexpr std::size_t posted_bytes(std::size_t bytes) { return bytes; }
-    static constexpr bool is_short_to(unsigned, std::size_t) { return false; }
     bool tx_room(unsigned s) const { return peers_[s].tx_open; }
     void post_inline(unsigned, Class, const void*, std::size_t) {}
     void describe(unsigned buffer, const Descriptor& d) {

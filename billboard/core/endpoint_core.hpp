@@ -50,6 +50,7 @@ public:
     using Own = OwnRank<M, BoardOf>;
     using Board = typename Own::Board;
     static constexpr int kNobody = billboard::kNobody;
+    static constexpr int kInLines = kNobody - 1;  ///< recv_at_once()
     /// Where a store is the transfer, a call costs as much as what it does.
     static constexpr bool kHasShortCalls = requires(Board board) {
         board.post_at_once(0U, Class::user, nullptr, std::size_t{});
@@ -78,13 +79,18 @@ public:
                                                         Class cls = Class::user) noexcept {
         return post_at_once<Place::slot>(dest, buf, len, cls);
     }
-    /// The same of what fits a line. False: it takes longer, so ask send().
+    /// The same of what fits a line. False: it takes longer, so ask send_in_lines().
     [[nodiscard, gnu::always_inline]] bool send_in_line(int dest, const void* buf, std::size_t len,
                                                         Class cls = Class::user) noexcept {
         return post_at_once<Place::line>(dest, buf, len, cls);
     }
+    /// The same of what takes several. False: it takes longer, so ask send().
+    [[nodiscard, gnu::always_inline]] bool send_in_lines(int dest, const void* buf, std::size_t len,
+                                                         Class cls = Class::user) noexcept {
+        return post_at_once<Place::lines>(dest, buf, len, cls);
+    }
     /// recv() from a named rank of what is there, short and fits. BBP_EAGAIN: nothing is there;
-    /// kNobody: something that takes longer, or it is unknown.
+    /// kInLines: recv_lines() takes it; kNobody: something that takes longer, or it is unknown.
     [[nodiscard, gnu::always_inline]] int recv_at_once(int src, void* buf, std::size_t cap,
                                                        std::size_t* len,
                                                        Class cls = Class::user) noexcept {
@@ -93,7 +99,21 @@ public:
             if (s >= own_.ranks || buf == nullptr || !aside_.empty()) [[unlikely]]
                 return kNobody;
             const int length = own_.board.receive_at_once(s, cls, buf, cap);
-            if (length < 0) return length == Board::kNothing ? BBP_EAGAIN : kNobody;
+            if (length < 0)
+                return length == Board::kNothing   ? BBP_EAGAIN
+                       : length == Board::kInLines ? kInLines
+                                                   : kNobody;
+            if (len != nullptr) *len = static_cast<std::size_t>(length);
+            return src;
+        }
+        return kNobody;
+    }
+    /// recv() of what recv_at_once() has found in several lines. kNobody: it is not whole yet.
+    [[nodiscard, gnu::always_inline]] int recv_lines(int src, void* buf, std::size_t cap,
+                                                     std::size_t* len, Class cls = Class::user) {
+        if constexpr (kHasShortCalls) {
+            const int length = own_.board.receive_lines(static_cast<unsigned>(src), cls, buf, cap);
+            if (length < 0) return kNobody;
             if (len != nullptr) *len = static_cast<std::size_t>(length);
             return src;
         }
@@ -109,8 +129,7 @@ public:
                                     Deadline deadline = {}, Class cls = Class::user) override {
         if (post_at_once<Place::any>(dest, buf, len, cls)) return BBP_OK;
         if (Board::kInlineBytes != 0 && static_cast<unsigned>(dest) < own_.ranks &&
-            own_.board.is_short_to(static_cast<unsigned>(dest), len) &&
-            (buf != nullptr || len == 0)) [[likely]] {
+            own_.board.is_short(len) && (buf != nullptr || len == 0)) [[likely]] {
             const auto d = static_cast<unsigned>(dest);
             if ((own_.board.tx_room(d) || (!is_try(deadline) && await_room_briefly(d))) &&
                 !aborts_due_.any() && own_.memory.room(Board::posted_bytes(len))) [[likely]] {
@@ -270,7 +289,7 @@ public:
     [[nodiscard]] int tell_gone(unsigned s) { return peers_.tell_gone(s); }
 
 private:
-    enum class Place : std::uint8_t { slot, line, any };
+    enum class Place : std::uint8_t { slot, line, lines, any };
     template <Place place>
     [[nodiscard, gnu::always_inline]] bool post_at_once(int dest, const void* buf, std::size_t len,
                                                         Class cls) {
@@ -279,10 +298,11 @@ private:
             if (d >= own_.ranks || (buf == nullptr && len != 0) || aborts_due_.any() ||
                 !own_.memory.room(Board::posted_bytes(len))) [[unlikely]]
                 return false;
-            const bool is_posted = place == Place::slot ? own_.board.post_in_slot(d, cls, buf, len)
-                                   : place == Place::line
-                                       ? own_.board.post_in_line(d, cls, buf, len)
-                                       : own_.board.post_at_once(d, cls, buf, len);
+            const bool is_posted =
+                place == Place::slot    ? own_.board.post_in_slot(d, cls, buf, len)
+                : place == Place::line  ? own_.board.post_in_line(d, cls, buf, len)
+                : place == Place::lines ? own_.board.post_in_lines(d, cls, buf, len)
+                                        : own_.board.post_at_once(d, cls, buf, len);
             if (is_posted) [[likely]] {
                 RMEM_MARK("send.before-wake");
                 own_.memory.notify(d);

@@ -4,7 +4,7 @@
 /// Posting: this rank's buffers, multicasts, messages larger than a partition.
 ///
 /// A message goes one of four ways:
-///   inline    up to 60 bytes, in the receiver's slot (layout `inline`)
+///   inline    a short one, in the receiver's slot or lines (layout `inline`)
 ///   buffer    in the data partition, announced by its descriptor
 ///   filling   the same, but announced first and then filled in pieces, so that the receiver copies
 ///             out while the sender copies in (large messages to one receiver on a shared bank)
@@ -122,8 +122,7 @@ private:
                            [&](unsigned d) { return peers_.is_connected(d) || peers_.is_gone(d); });
     }
     [[nodiscard]] bool may_be_inline(const Post& post, std::size_t len) const {
-        if (post.dests.size() == 1) return own_.board.is_short_to(post.dests.front(), len);
-        return !kReplicated && own_.board.is_short(len);
+        return (post.dests.size() == 1 || !kReplicated) && own_.board.is_short(len);
     }
     /// Where a buffer lies in the bank.
     std::size_t place_of(unsigned buffer) const {

@@ -36,9 +36,24 @@ TEST_P(Messages, messages_of_every_size_up_to_200_bytes_arrive_intact) {
 TEST_P(Messages,
        messages_of_sizes_around_lines_pages_and_fractions_of_the_partition_arrive_intact) {
     run(2, [](Rank& me) {
-        for (const std::size_t middle : {256U, 512U, 1000U, 1024U, 2048U, 4096U, 8192U, 12288U}) {
+        for (const std::size_t middle :
+             {256U, 512U, 1000U, 1024U, 1600U, 2048U, 4096U, 8192U, 12288U}) {
             for (std::size_t size = middle - 5; size <= middle + 5; ++size) {
                 exchange(me, size, 77 * size);
+            }
+        }
+    });
+}
+
+TEST_P(Messages, a_stream_of_every_size_up_to_two_thousand_bytes_arrives_intact_and_in_order) {
+    run(2, [](Rank& me) {
+        // Neighbours, so that each size begins at each place of a line; and far ones in turn.
+        for (std::size_t i = 0; i < 2000; ++i) {
+            for (const std::size_t size : {i, (i * 7919) % 2000}) {
+                if (me.rank == 0)
+                    send(1, size, size + i);
+                else
+                    receive(0, size, size + i);
             }
         }
     });
