@@ -35,7 +35,7 @@ namespace billboard {
 template <class M>
 class Lines {
 protected:
-    static constexpr std::uint32_t kMostUnread = 511;  ///< messages
+    static constexpr std::uint32_t kMostUnread = 1023;  ///< messages
     static constexpr unsigned kCountShift = 13, kEpochShift = 23;
     static constexpr std::uint32_t kDetailsMask = (1U << kCountShift) - 1;
     static constexpr std::uint32_t kCountMask = 0x3ff;

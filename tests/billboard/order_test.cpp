@@ -198,7 +198,7 @@ TEST_P(Order, the_order_of_a_receiver_that_peeks_and_refuses_is_kept) {
 TEST_P(Order, receiving_from_anyone_forgets_no_sender_that_has_posted) {
     run(5, [](Rank& me) {
         if (me.rank != 0) {
-            const int posted = send_until_full(0, 8, 0, 1000);
+            const int posted = send_until_full(0, 8, 0, 2000);
             me.shared[10 + static_cast<std::size_t>(me.rank)] = static_cast<std::uint32_t>(posted);
             me.raise(kPosted);
             return me.await_word(kDone);

@@ -255,7 +255,7 @@ TEST_P(GammaSending, a_broadcast_loses_at_who_does_not_read_and_comes_to_the_oth
         start(me, 3);
         bind_to(BROADCAST);
         check_ok(gamma_sync());
-        constexpr int kMessages = 600;  // more than lie anywhere
+        constexpr int kMessages = 1200;  // more than lie anywhere
         if (me.rank == 0) {
             for (std::uint32_t i = 0; i < kMessages; ++i) {
                 check_ok(send_pattern(5, 8, i, false));
