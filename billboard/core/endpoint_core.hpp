@@ -184,21 +184,13 @@ public:
     int take(std::span<std::byte> small, const void** data, std::size_t* len,
              Deadline deadline = {}, Class cls = Class::user) override {
         const int candidate = find_any();
-        int from = recv_short(candidate, true, small.data(), small.size(), len, cls);
-        if (from < 0 && !is_try(deadline))
-            from = recv_short(await_briefly(BBP_ANY), true, small.data(), small.size(), len, cls);
-        if (from >= 0) [[likely]] {
-            if constexpr (Board::kInlineBytes != 0)
-                own_.board.expect_answer(static_cast<unsigned>(from));
-            *data = small.data();
-            return from;
-        }
-        if (is_try(deadline) && !M::kReplicated && candidate < 0 && has_taken_nothing() &&
+        // A program that polls makes this many times a message.
+        if (candidate < 0 && is_try(deadline) && !M::kReplicated && has_taken_nothing() &&
             taking_.is_early_to_look_around()) {
             if constexpr (kHasShortCalls) own_.board.expect_more(own_.before(taking_.next_any()));
             return BBP_EAGAIN;
         }
-        return taking_.take(small, data, len, deadline, cls);
+        return take_found(candidate, small, data, len, deadline, cls);
     }
     /// take() of a message that is there, whole in its slot. BBP_EAGAIN: there seems to be nothing.
     /// kNobody: something that takes longer, so ask take(); which also looks for the dead now and
@@ -321,6 +313,8 @@ private:
     bool has_taken_nothing() const noexcept { return aside_.empty() && !reassembly_.any(); }
     [[nodiscard]] int recv_later(int src, void* buf, std::size_t cap, std::size_t* len,
                                  Deadline deadline, Class cls);
+    [[nodiscard]] int take_found(int candidate, std::span<std::byte> small, const void** data,
+                                 std::size_t* len, Deadline deadline, Class cls);
     [[nodiscard]] int await_briefly(int src);
     [[nodiscard]] bool await_room_briefly(unsigned d);
     [[nodiscard]] bool can_post_inline(std::span<const int> dests);
@@ -357,6 +351,22 @@ template <class M, template <class> class BoardOf>
                                                            Class cls) {
     const int from = recv_short(await_briefly(src), src == BBP_ANY, buf, cap, len, cls);
     return from >= 0 ? from : taking_.recv(src, buf, cap, len, deadline, cls);
+}
+
+/// take() of what `candidate` has sent, or of what takes longer. In a function of its own, so that
+/// a look that finds nothing saves no registers.
+template <class M, template <class> class BoardOf>
+[[gnu::noinline]] int EndpointCore<M, BoardOf>::take_found(int candidate,
+                                                           std::span<std::byte> small,
+                                                           const void** data, std::size_t* len,
+                                                           Deadline deadline, Class cls) {
+    int from = recv_short(candidate, true, small.data(), small.size(), len, cls);
+    if (from < 0 && !is_try(deadline))
+        from = recv_short(await_briefly(BBP_ANY), true, small.data(), small.size(), len, cls);
+    if (from < 0) return taking_.take(small, data, len, deadline, cls);
+    if constexpr (Board::kInlineBytes != 0) own_.board.expect_answer(static_cast<unsigned>(from));
+    *data = small.data();
+    return from;
 }
 
 /// Spins until something is there, but not for long. Returns its sender; kNobody: nothing, or
