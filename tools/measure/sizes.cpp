@@ -172,12 +172,14 @@ std::vector<std::size_t> usual_sizes(std::size_t most) {
     using billboard::kHeadBytes, billboard::kInlineBytes, billboard::kMostLineBytes;
     std::vector<std::size_t> sizes = {0};
     for (std::size_t size = 1; size <= most; size *= 2) sizes.push_back(size);
-    // A slot; a line, and the slot of layout `inline` on other links; lines; what is filled.
-    for (const std::size_t step : {kHeadBytes, std::size_t{56}, kInlineBytes, kMostLineBytes}) {
-        for (const std::size_t size : {step - 1, step, step + 1}) {
-            if (size <= most) sizes.push_back(size);
-        }
+    // A slot; a line, and its like on other links, with what is about a cache line; lines.
+    constexpr std::size_t kOfLine = rmem::kLineBytes - 2 * rmem::kWordBytes;
+    for (const std::size_t step : {kHeadBytes, kOfLine, kMostLineBytes}) {
+        for (std::size_t size = step - 1; size <= step + 1; ++size) sizes.push_back(size);
     }
+    for (std::size_t size = kInlineBytes; size <= rmem::kLineBytes + 1; ++size)
+        sizes.push_back(size);
+    std::erase_if(sizes, [most](std::size_t size) { return size > most; });
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     return sizes;

@@ -89,7 +89,7 @@ TEST(BenchSizes, are_usually_those_beside_each_step_and_the_powers_of_two) {
     const auto sizes = bench::usual_sizes(std::size_t{1} << 20);
     EXPECT_TRUE(std::is_sorted(sizes.begin(), sizes.end()));
     for (const std::size_t size :
-         {0U, 1U, 27U, 28U, 29U, 55U, 56U, 57U, 60U, 61U, 64U, 4096U, 1U << 20})
+         {0U, 1U, 27U, 28U, 29U, 55U, 56U, 57U, 60U, 61U, 63U, 64U, 65U, 1601U, 4096U, 1U << 20})
         EXPECT_TRUE(std::binary_search(sizes.begin(), sizes.end(), size)) << size;
     EXPECT_EQ(bench::usual_sizes(8), (std::vector<std::size_t>{0, 1, 2, 4, 8}));
 }
