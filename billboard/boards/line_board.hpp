@@ -67,8 +67,8 @@ class LineBoard : private Lines<M> {
         Base::find_body, Base::copy_body, Base::fetch_buffer, Base::is_idle,
         Base::seems_to_have_room, Base::finds_room, Base::last_word, Base::next_line,
         Base::take_ahead, Base::ahead_of, Base::fetch, Base::fetch_burst, Base::closes,
-        Base::kMostInBurst, Base::kInStream, Base::kNearPauses, Base::kApartFirst, Base::keep_apart,
-        Base::kLinesAhead, Base::most_ahead_, Base::kMostTaken;
+        Base::kMostInBurst, Base::kInStream, Base::kNearPauses, Base::keep_apart, Base::kLinesAhead,
+        Base::most_ahead_, Base::kMostTaken;
     using typename Base::Ahead;
     using typename Base::Body;
     using typename Base::Kind;
@@ -108,6 +108,7 @@ public:
         p.rx_epoch = epoch_bits(epoch);
         p.ack_flags = 0;
         p.awaited = kFirstCount;
+        p.rx_in_stream = false;
         heads_[s] = 0;
         Next& next = next_[s];
         next.if_slot = slot_stamp(epoch) | kToggle;
@@ -116,6 +117,7 @@ public:
         next.seen = line_stamp(next.number, p.rx_epoch);
         next.news = kNews;
         next.head = kFirstCount;
+        found_nothing(s);
         memory_.post_word(geometry_.ack_flags(s, me_), 0);
         memory_.post_word(geometry_.consumed(s, me_), kFirstCount);
         memory_.post_word(geometry_.position(s, me_), first_line());
@@ -279,7 +281,7 @@ public:
         p.waited = done * pauses;
         p.awaited = next.head;
         p.awaited_in = position_of(next);
-        p.apart_at = next.number + kApartFirst;
+        found_nothing(s);
         return came;
     }
     /// For the samples of propagation: only what was awaited when it came is one.
@@ -404,7 +406,7 @@ public:
         taken_in_lines(s);
         return static_cast<int>(b.bytes);
     }
-    using Base::expect_answer, Base::expect_more;
+    using Base::expect_answer, Base::expect_more, Base::found_nothing;
     void acknowledge(unsigned s, unsigned buffer) {
         Peer& p = peers_[s];
         p.ack_flags ^= bit(buffer);

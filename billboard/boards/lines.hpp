@@ -451,12 +451,15 @@ protected:
         if (!M::kReplicated && peers_[s].ahead.taken == 0)
             rmem::take_line(memory_.own(peers_[s].tx_slot));
     }
+    /// A look for what s sends was too early: a stream begins behind it.
+    void found_nothing(unsigned s) { peers_[s].apart_at = next_[s].number + kApartFirst; }
     /// After a poll for anybody's message that has found nothing: asks for the lines of an exchange
     /// with s, who has sent the last one.
     void expect_more(unsigned s) {
         const Next& next = next_[s];
         Peer& p = peers_[s];
         if (next.head != p.awaited) {
+            found_nothing(s);
             p.ahead = next.head - p.awaited > 1 || position_of(next) == p.awaited_in ? Ahead{}
                                                                                      : ahead_of(p);
             p.awaited = next.head;

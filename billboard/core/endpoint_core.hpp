@@ -149,6 +149,7 @@ public:
         const int from = recv_short(any ? find_any() : src, any, buf, cap, len, cls);
         if (from >= 0) [[likely]]
             return from;
+        found_nothing(src);
         return is_try(deadline) ? taking_.recv(src, buf, cap, len, deadline, cls)
                                 : recv_later(src, buf, cap, len, deadline, cls);
     }
@@ -198,7 +199,10 @@ public:
     [[nodiscard]] [[gnu::always_inline]] int take_at_once(std::span<std::byte> small,
                                                           std::size_t* len, Class cls) {
         const int candidate = find_any();
-        if (candidate < 0) return has_taken_nothing() ? BBP_EAGAIN : kNobody;
+        if (candidate < 0) {
+            found_nothing(BBP_ANY);
+            return has_taken_nothing() ? BBP_EAGAIN : kNobody;
+        }
         const int from = recv_short(candidate, true, small.data(), small.size(), len, cls);
         if constexpr (Board::kInlineBytes != 0) {
             if (from >= 0) [[likely]]
@@ -302,6 +306,14 @@ private:
             return is_posted;
         }
         return false;
+    }
+    /// BBP_ANY: of the one that has sent last.
+    void found_nothing(int src) {
+        if constexpr (kHasShortCalls) {
+            const unsigned s =
+                src == BBP_ANY ? own_.before(taking_.next_any()) : static_cast<unsigned>(src);
+            if (s < own_.ranks) own_.board.found_nothing(s);
+        }
     }
     [[gnu::always_inline]] int find_any() const { return own_.board.find(taking_.next_any()); }
     [[nodiscard, gnu::always_inline]] int recv_short(int from, bool any, void* buf, std::size_t cap,
