@@ -17,7 +17,7 @@ namespace {
 
 using Series = std::map<std::string, std::vector<double>>;
 
-// A wire is a thousand times slower than a bank that all share.
+// A wire is a thousand times slower than a bank that all share, and many ranks share its room.
 constexpr std::size_t kMostOnDirect = std::size_t{1} << 20, kMostElsewhere = std::size_t{1} << 16;
 constexpr std::size_t kRoundsElsewhere = 10, kInRoundElsewhere = 32;
 constexpr std::size_t kMostSizes = 50;
@@ -40,7 +40,8 @@ bench::SizesPlan plan_of(const bench::GroupOptions& group, const SizesOptions& o
         throw UsageError(
             fmt::format("--sizes are {}; give at most {}", plan.sizes.size(), kMostSizes));
     if (plan.sizes.empty())
-        plan.sizes = bench::usual_sizes(is_direct ? kMostOnDirect : kMostElsewhere);
+        plan.sizes =
+            bench::usual_sizes(is_direct && group.ranks == 2 ? kMostOnDirect : kMostElsewhere);
     plan.rhythms = options.rhythms;
     if (plan.rhythms.empty()) plan.rhythms = bench::rhythms_of(group.ranks);
     return plan;

@@ -46,7 +46,9 @@ public:
         for (std::size_t round = 0; round <= plan_.rounds; ++round) {
             checked(bbp_barrier());
             const double hop = time_of(kHops, [&] { floor_.bounce(); }) / kHops / 2;
-            const double copy = time_of(count_, [&] { copy_memory(); }) / double(count_);
+            checked(bbp_barrier());  // or one rank's copies would slow down the other's hops
+            const double copy =
+                leads() ? time_of(count_, [&] { copy_memory(); }) / double(count_) : 0;
             std::vector<double> own;
             for (const std::string& rhythm : plan_.rhythms) {
                 checked(bbp_barrier());
@@ -152,10 +154,26 @@ private:
     }
     double all_to_all() {
         return time_of(1, [&] {
+            unsigned left = rank_.ranks - 1;
             for (unsigned d = 1; d < rank_.ranks; ++d)
-                send(static_cast<int>((rank_.rank + d) % rank_.ranks));
-            for (unsigned d = 1; d < rank_.ranks; ++d) receive(BBP_ANY);
+                send_taking(static_cast<int>((rank_.rank + d) % rank_.ranks), left);
+            for (; left > 0; --left) receive(BBP_ANY);
         });
+    }
+    /// Where all send and none receives, none may find room.
+    void send_taking(int to, unsigned& left) {
+        for (;;) {
+            const int sent = bbp_trysend(to, out_.data(), bytes_);
+            if (sent != BBP_EAGAIN) {
+                checked(sent);
+                return;
+            }
+            const int from = bbp_tryrecv(BBP_ANY, in_.data(), bytes_, nullptr);
+            if (from != BBP_EAGAIN) {
+                checked(from);
+                --left;
+            }
+        }
     }
 
     RankContext& rank_;

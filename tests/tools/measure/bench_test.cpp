@@ -79,6 +79,13 @@ TEST(BenchSizes, shows_those_that_are_asked_for_as_a_page) {
     EXPECT_NE(ran.out.find("\n| 64 | "), std::string::npos) << ran.out;
 }
 
+TEST(BenchSizes, ends_where_each_rank_sends_more_than_finds_room) {
+    const Ran ran = run_tool({"bench", "sizes", "-n", "34", "--sizes", "600", "--rhythms",
+                              "all-to-all", "--rounds", "10", "--deadline", "60", "--json"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_GT(ran.json().at("sizes").at(0).at("all-to-all").at("p50_ns"), 0);
+}
+
 TEST(BenchSizes, refuses_sizes_and_rhythms_that_cannot_be_measured) {
     EXPECT_EQ(run_tool({"bench", "sizes", "--sizes", "2M"}).code, 2);
     EXPECT_EQ(run_tool({"bench", "sizes", "--sizes", "many"}).code, 2);
