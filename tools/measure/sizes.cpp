@@ -10,12 +10,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <numeric>
 #include <string_view>
-#include <tuple>
 
 namespace bench {
 
