@@ -35,9 +35,7 @@ struct Current {
 };
 Current current;
 
-[[maybe_unused]] const bool registered =
-    rmem::sim::exchanges<current>() &&
-    rmem::sim::exchanges_by<rmem::KeptSentence, billboard::exchange_last_error>();
+[[maybe_unused]] const bool registered = rmem::sim::exchanges<current>();
 
 /// In a forked child the calls find no endpoint. That of the parent is kept, and never touched.
 class Child final : rmem::AtFork {
@@ -296,21 +294,7 @@ int bbp_version(void) {
 }
 
 const char* bbp_strerror(int code) {
-    switch (code) {
-        case BBP_OK: return "success";
-        case BBP_EAGAIN: return "would have to wait";
-        case BBP_EINVAL: return "an invalid argument or setting";
-        case BBP_ERANK: return "no such rank";
-        case BBP_ESIZE: return "larger than the buffer, or too large to send";
-        case BBP_EPEER: return "a rank that the call needs is dead or has left";
-        case BBP_ETIMEDOUT: return "the deadline passed";
-        case BBP_ENOMEM: return "out of memory";
-        case BBP_ESYS: return "the system refused";
-        case BBP_ECORRUPT: return "shared memory holds values that no rank of this library writes";
-        case BBP_EVERSION: return "a ring of another version or layout";
-        case BBP_EBUSY: return "another live process has claimed this rank";
-        default: return code > 0 ? "success" : "not a code of this library";
-    }
+    return rmem::meaning_of(code);
 }
 
 const char* bbp_last_error(void) {

@@ -55,6 +55,7 @@
  *               others are additions.
  */
 
+#include "rmem/codes.h"
 #include "rmem/version.h"
 
 #include <stddef.h>
@@ -72,19 +73,22 @@ extern "C" {
 
 #define BBP_ANY (-1) /* receive from any rank that has something */
 
+/* The codes of all C calls (rmem/codes.h); of these: */
 enum {
-    BBP_OK = 0,
-    BBP_EAGAIN = -1,    /* a try call that would have to wait                                  */
-    BBP_EINVAL = -2,    /* an argument, or a setting in the environment, is not valid           */
-    BBP_ERANK = -3,     /* no such rank                                                         */
-    BBP_ESIZE = -4,     /* larger than the buffer, or too large to send                         */
-    BBP_EPEER = -5,     /* a rank that this call needs is dead or has left                      */
-    BBP_ETIMEDOUT = -6, /* the deadline passed                                                  */
-    BBP_ENOMEM = -7,    /* no room: shared memory at the start, private memory later            */
-    BBP_ESYS = -8,      /* the system refused something; bbp_last_error() says what             */
-    BBP_ECORRUPT = -9,  /* shared memory holds values that no rank of this library writes       */
-    BBP_EVERSION = -10, /* the ring was made by another version or with another layout          */
-    BBP_EBUSY = -11     /* another live process has claimed this rank                           */
+    BBP_OK = RMEM_OK,
+    BBP_EAGAIN = RMEM_EAGAIN, /* a try call that would have to wait                          */
+    BBP_EINVAL = RMEM_EINVAL, /* an argument, or a setting in the environment, is not valid  */
+    BBP_ERANK = RMEM_ERANK,   /* no such rank                                                */
+    BBP_ESIZE = RMEM_ESIZE,   /* larger than the buffer, or too large to send                */
+    BBP_EPEER = RMEM_EPEER,   /* a rank that this call needs is dead or has left             */
+    BBP_ETIMEDOUT =
+        RMEM_ETIMEDOUT,           /* the deadline passed                                         */
+    BBP_ENOMEM = RMEM_ENOMEM,     /* no room: shared memory at the start, private memory later   */
+    BBP_ESYS = RMEM_ESYS,         /* the system refused something; bbp_last_error() says what    */
+    BBP_ECORRUPT = RMEM_ECORRUPT, /* shared memory holds values that no rank of this library     */
+                                  /* writes                                                      */
+    BBP_EVERSION = RMEM_EVERSION, /* the ring was made by another version or another layout      */
+    BBP_EBUSY = RMEM_EBUSY        /* another live process has claimed this rank                  */
 };
 
 /* ---- Life cycle */

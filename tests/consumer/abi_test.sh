@@ -117,7 +117,7 @@ done
 is_seen() { # <header> <sed command>
     rm -rf "$work/planted"
     mkdir "$work/planted"
-    (cd "$tree" && cp --parents rmem/version.h billboard/bbp.h ports/*/*.h "$work/planted")
+    (cd "$tree" && cp --parents rmem/*.h billboard/bbp.h ports/*/*.h "$work/planted")
     cp "$work/planted/$1" "$work/before.h"
     sed -i "$2" "$work/planted/$1"
     if cmp -s "$work/planted/$1" "$work/before.h"; then fail "nothing to plant in: $2"; fi
@@ -126,7 +126,8 @@ is_seen() { # <header> <sed command>
     if same "$work/old.abi" "$work/new.abi"; then fail "abidiff does not see: $2"; fi
 }
 is_seen billboard/bbp.h 's/bbp_post(int dest/bbp_post(long dest/'
-is_seen billboard/bbp.h 's/BBP_EBUSY = -11/BBP_EBUSY = -12/'
+is_seen billboard/bbp.h 's/BBP_EBUSY = RMEM_EBUSY/BBP_EBUSY = -12/'
+is_seen rmem/codes.h 's/RMEM_EBUSY = -11/RMEM_EBUSY = -12/'
 is_seen ports/dp/dp.h 's/uint64_t again;.*/uint32_t again;/'
 is_seen ports/munet/munet.h '/mu_wait/d'
 is_seen ports/gamma/libgamma.h 's/long gamma_msglen/int gamma_msglen/'
