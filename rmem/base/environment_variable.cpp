@@ -13,7 +13,44 @@
 
 namespace rmem {
 
+namespace {
+
+constinit thread_local const GivenSettings* given = nullptr;
+
+bool is_known(std::string_view name) {
+    const auto& known = setting_names();
+    return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+}  // namespace
+
+GivenSettings::GivenSettings(List settings) : settings_(std::move(settings)), before_(given) {
+    for (const auto& [name, value] : settings_) {
+        if (is_known(name)) continue;
+        const std::string meant = nearest_name(name, setting_names(), 1);
+        throw Error(Errc::bad_environment,
+                    fmt::format("{} is given, and nothing reads it; {}", name,
+                                meant.empty() ? "rmem(7) has the names of all settings"
+                                              : fmt::format("did you mean {}?", meant)));
+    }
+    given = this;
+}
+
+GivenSettings::~GivenSettings() {
+    given = before_;
+}
+
+const char* GivenSettings::find(const char* name) const noexcept {
+    for (const auto& [given_name, value] : settings_) {
+        if (given_name == name) return value.c_str();
+    }
+    return nullptr;
+}
+
 const char* environment_variable(const char* name) noexcept {
+    if (given != nullptr) {
+        if (const char* text = given->find(name)) return text;
+    }
     if (const ProgramHost* host = program_host()) return host->variable(name);
     return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read at start-up
 }
@@ -75,9 +112,8 @@ void refuse_misspelt_settings() {
         const auto equals = assignment.find('=');
         if (!assignment.starts_with("RMEM_") || equals + 1 >= assignment.size()) continue;
         const std::string_view name = assignment.substr(0, equals);
-        const auto& known = setting_names();
-        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-        const std::string meant = nearest_name(name, known, 1);
+        if (is_known(name)) continue;
+        const std::string meant = nearest_name(name, setting_names(), 1);
         if (meant.empty()) continue;
         throw Error(Errc::bad_environment,
                     fmt::format("{} is set, and nothing reads it; did you mean {}? Correct it, or "

@@ -2,13 +2,14 @@
 #pragma once
 
 /// The environment that settings are read from: the process's, or in a simulated process the one
-/// that its world gives it.
+/// that its world gives it; before either, what a call was given beside it.
 ///
-/// Thread safety: as getenv.
+/// Thread safety: as getenv; what a call was given is its thread's.
 
 #include "rmem/error.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rmem {
@@ -21,6 +22,25 @@ RMEM_API const char* environment_setting(const char* name) noexcept;
 
 /// Every RMEM_ variable that something of this project reads.
 RMEM_API const std::vector<std::string>& setting_names();
+
+/// Settings that come before those of the environment, on this thread, while the object is there.
+/// One that is given as empty is unset. Throws bad_environment for a name that nothing reads.
+class RMEM_API GivenSettings {
+public:
+    using List = std::vector<std::pair<std::string, std::string>>;
+
+    explicit GivenSettings(List settings);
+    ~GivenSettings();
+    GivenSettings(const GivenSettings&) = delete;
+    GivenSettings& operator=(const GivenSettings&) = delete;
+
+    /// Null: it was not given.
+    const char* find(const char* name) const noexcept;
+
+private:
+    const List settings_;
+    const GivenSettings* const before_;
+};
 
 /// Throws bad_environment when the process's environment has a variable that nothing reads and
 /// whose name is one edit away from that of one that is read: a setting that its user believes is
