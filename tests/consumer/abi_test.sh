@@ -70,6 +70,7 @@ dump() { # <to> <root of the tree> <header>...
 }
 
 mkdir "$work/now"
+dump "$work/now/rmem.abi" "$tree" rmem/rmem.h rmem/codes.h
 dump "$work/now/billboard.abi" "$tree" billboard/bbp.h
 dump "$work/now/fm.abi" "$tree" fm/fm.h fm/fm1.h fm/fm2.h
 dump "$work/now/gamma.abi" "$tree" gamma/libgamma.h
@@ -128,6 +129,7 @@ is_seen() { # <header> <sed command>
 is_seen billboard/bbp.h 's/bbp_post(int dest/bbp_post(long dest/'
 is_seen billboard/bbp.h 's/BBP_EBUSY = RMEM_EBUSY/BBP_EBUSY = -12/'
 is_seen rmem/codes.h 's/RMEM_EBUSY = -11/RMEM_EBUSY = -12/'
+is_seen rmem/rmem.h 's/uint32_t rmem_load/uint64_t rmem_load/'
 is_seen ports/dp/dp.h 's/uint64_t again;.*/uint32_t again;/'
 is_seen ports/munet/munet.h '/mu_wait/d'
 is_seen ports/gamma/libgamma.h 's/long gamma_msglen/int gamma_msglen/'

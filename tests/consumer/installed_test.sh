@@ -35,7 +35,7 @@ cmake --build "$work/build"
 
 echo "--- with pkg-config"
 export PKG_CONFIG_PATH=$libdir/pkgconfig
-read -ra c_flags < <(pkg-config --cflags --libs billboard)
+read -ra c_flags < <(pkg-config --cflags --libs billboard rmem)
 read -ra cpp_flags < <(pkg-config --cflags --libs billboard rmem)
 "${CC:-cc}" -std=c11 -o "$work/c_user" "$here/c_user.c" "${c_flags[@]}"
 "${CXX:-c++}" -std=c++20 -o "$work/cpp_user" "$here/cpp_user.cpp" "${cpp_flags[@]}"

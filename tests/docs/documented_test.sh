@@ -27,11 +27,13 @@ errors=$(sed -n 's/.*return "\([a-z-]*\)";.*/\1/p' rmem/error.cpp | grep -v '^un
 for name in $errors; do
     says docs/errors.md "| \`$name\` |" "the error"
 done
-codes=$(grep -o '\bBBP_E[A-Z]* *= *-' billboard/bbp.h | grep -o 'BBP_E[A-Z]*')
-[[ $(wc -w <<<"$codes") -ge 11 ]] || { echo "FAILED: found no codes in billboard/bbp.h"; exit 1; }
+codes=$(grep -o '\bRMEM_E[A-Z]* *= *-' rmem/codes.h | grep -o '_E[A-Z]*')
+[[ $(wc -w <<<"$codes") -ge 11 ]] || { echo "FAILED: found no codes in rmem/codes.h"; exit 1; }
 for code in $codes; do
-    says docs/errors.md "| \`$code\` |" "the code"
-    says docs/man/bbp_strerror.3 "$code" "the code"
+    says docs/errors.md "| \`RMEM$code\`, \`BBP$code\` |" "the code"
+    says docs/man/rmem_strerror.3 "RMEM$code" "the code"
+    says docs/man/bbp_strerror.3 "BBP$code" "the code"
+    says billboard/bbp.h "BBP$code" "the code"
 done
 
 # A program reads it, or a launcher does. Left out is what parts of rmem tell each other, and what
@@ -65,6 +67,7 @@ done
 # Names of functions have an underscore, as those of pages about something else have not.
 functions=$({
     grep -hoE '\bbbp_[a-z_]+\(' billboard/bbp.h
+    grep -hoE '^RMEM_API [^(]*' rmem/rmem.h | grep -oE 'rmem_[a-z_]+$'
     sed '/^#/d' ports/*/*.h | tr '\n' ' ' | sed -E 's,/\*([^*]|\*[^/])*\*/,,g' |
         grep -oE '\b((FM|GAMMA|DP|MU)_API|static inline) [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
 } | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)

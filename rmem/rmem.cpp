@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/rmem.h"
+
+#include "rmem/base/environment_variable.hpp"
+#include "rmem/base/failures.hpp"
+#include "rmem/node.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+struct rmem_node {
+    rmem::Node node;
+};
+
+namespace {
+
+using rmem::Deadline;
+using rmem::fail;
+using rmem::guarded;
+using rmem::WriteResult;
+
+[[gnu::cold]] int no_node() {
+    return fail(RMEM_EINVAL, "the node is a null pointer; give one that rmem_open has stored");
+}
+
+[[gnu::cold]] int no_place(const char* what) {
+    return fail(RMEM_EINVAL,
+                fmt::format("the place for {} is a null pointer; give an address", what));
+}
+
+/// Calls `body` with the C++ node.
+template <class Body>
+[[gnu::always_inline]] inline int on_node(rmem_node* node, Body&& body) noexcept {
+    if (node == nullptr) [[unlikely]]
+        return no_node();
+    return guarded([&] { return body(node->node); });
+}
+
+/// What cannot fail.
+template <class Body>
+int of_node(const rmem_node* node, Body&& body) noexcept {
+    if (node == nullptr) return no_node();
+    return static_cast<int>(body(node->node));
+}
+
+[[gnu::cold]] int not_written(WriteResult result) {
+    if (result == WriteResult::again) return RMEM_EAGAIN;
+    return fail(RMEM_EPEER,
+                "nothing was written: the others have dropped this node, or its daemon has ended; "
+                "close the node and open it anew");
+}
+
+[[gnu::always_inline]] inline int code_of(WriteResult result) {
+    if (result == WriteResult::ok) [[likely]]
+        return RMEM_OK;
+    return not_written(result);
+}
+
+// ---- Options
+
+/// What a program compiled with an older header knows is a shorter one.
+rmem_options completed(const rmem_options& given) {
+    rmem_options options = RMEM_OPTIONS;
+    if (given.size < offsetof(rmem_options, ring) + sizeof options.ring ||
+        given.size > sizeof options) {
+        throw rmem::Error(
+            rmem::Errc::invalid_argument,
+            fmt::format("the options say that they have {} bytes, and have {}; begin with "
+                        "rmem_options options = RMEM_OPTIONS, and use a library that is not older "
+                        "than its header",
+                        given.size, sizeof options));
+    }
+    std::memcpy(&options, &given, given.size);
+    return options;
+}
+
+rmem::GivenSettings::List settings_of(const rmem_options& options) {
+    rmem::GivenSettings::List list;
+    const auto give_text = [&](const char* name, const char* text) {
+        if (text != nullptr) list.emplace_back(name, text);
+    };
+    const auto give_number = [&](const char* name, auto number, auto least) {
+        if (number >= least) list.emplace_back(name, fmt::format("{}", number));
+    };
+    give_text("RMEM_RING", options.ring);
+    give_text("RMEM_LINK", options.link);
+    give_number("RMEM_NODE", options.node, 0);
+    give_number("RMEM_NODES", options.nodes, 1);
+    give_number("RMEM_RANK", options.rank, 0);
+    give_number("RMEM_RANKS", options.ranks, 1);
+    give_number("RMEM_SIZE", options.memory_bytes, std::uint64_t{1});
+    if (options.timeout_ns > 0) {
+        list.emplace_back("RMEM_JOIN_TIMEOUT", rmem::duration_setting(options.timeout_ns));
+    }
+    for (const char* const* next = options.settings; next != nullptr && *next != nullptr; ++next) {
+        const std::string_view setting = *next;
+        const auto equals = setting.find('=');
+        if (equals == std::string_view::npos) {
+            throw rmem::Error(rmem::Errc::invalid_argument,
+                              fmt::format("'{}' is no setting; give RMEM_NAME=value", setting));
+        }
+        list.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+    }
+    return list;
+}
+
+int open(rmem_node** node, const rmem_options* options) noexcept {
+    if (node == nullptr) return no_place("the node");
+    *node = nullptr;
+    return guarded([&] {
+        rmem::GivenSettings::List list;
+        if (options != nullptr) list = settings_of(completed(*options));
+        const rmem::GivenSettings given(std::move(list));
+        *node = new rmem_node{rmem::Node::open()};
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
+}  // namespace
+
+extern "C" {
+
+int rmem_open(rmem_node** node) {
+    return open(node, nullptr);
+}
+
+int rmem_open_with(rmem_node** node, const rmem_options* options) {
+    return open(node, options);
+}
+
+int rmem_close(rmem_node* node) {
+    delete node;
+    return RMEM_OK;
+}
+
+// ---- What it is
+
+int rmem_id(const rmem_node* node) {
+    return of_node(node, [](const rmem::Node& n) { return n.id(); });
+}
+int rmem_rank(const rmem_node* node) {
+    return of_node(node, [](const rmem::Node& n) { return n.rank(); });
+}
+int rmem_nodes(const rmem_node* node) {
+    return of_node(node, [](const rmem::Node& n) { return n.config().nodes; });
+}
+int rmem_ranks(const rmem_node* node) {
+    return of_node(node, [](const rmem::Node& n) { return n.config().ranks; });
+}
+size_t rmem_size(const rmem_node* node) {
+    return node == nullptr ? 0 : node->node.size();
+}
+int rmem_is_alive(const rmem_node* node, int rank) {
+    return of_node(node, [&](const rmem::Node& n) -> int {
+        if (rank >= 0 && static_cast<unsigned>(rank) < n.config().ranks)
+            return n.is_alive(static_cast<unsigned>(rank)) ? 1 : 0;
+        return fail(RMEM_ERANK, fmt::format("there is no rank {} in ring '{}', which has {}", rank,
+                                            n.config().name, n.config().ranks));
+    });
+}
+int rmem_is_member(const rmem_node* node) {
+    return of_node(node, [](const rmem::Node& n) { return n.is_member(); });
+}
+
+// ---- Memory
+
+const void* rmem_bank(rmem_node* node) {
+    const void* bank = nullptr;
+    const int code = on_node(node, [&](rmem::Node& n) {
+        bank = n.bank();
+        return static_cast<int>(RMEM_OK);
+    });
+    return code < 0 ? nullptr : bank;
+}
+
+uint32_t rmem_load(rmem_node* node, size_t offset) {
+    std::uint32_t value = 0;
+    const int code = on_node(node, [&](rmem::Node& n) {
+        value = n.load(offset);
+        return static_cast<int>(RMEM_OK);
+    });
+    return code < 0 ? 0 : value;
+}
+
+int rmem_read(rmem_node* node, size_t offset, void* to, size_t bytes) {
+    if (to == nullptr && bytes != 0) return no_place("what is read");
+    return on_node(node, [&](rmem::Node& n) {
+        n.read(offset, to, bytes);
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
+int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes) {
+    if (from == nullptr && bytes != 0) return no_place("what is written");
+    return on_node(node, [&](rmem::Node& n) { return code_of(n.write(offset, from, bytes)); });
+}
+
+int rmem_write_word(rmem_node* node, size_t offset, uint32_t value) {
+    return on_node(node, [&](rmem::Node& n) { return code_of(n.write_word(offset, value)); });
+}
+
+int rmem_flush(rmem_node* node, int64_t timeout_ns) {
+    return on_node(node, [&](rmem::Node& n) -> int {
+        if (n.flush(Deadline::in(timeout_ns))) return RMEM_OK;
+        if (!n.is_member()) return not_written(WriteResult::dropped);
+        return fail(RMEM_ETIMEDOUT,
+                    "not every live node had all own writes within the deadline; allow more time, "
+                    "or find out what delays the others");
+    });
+}
+
+int rmem_wait_change(rmem_node* node, size_t offset, uint32_t old, uint32_t* now,
+                     int64_t timeout_ns) {
+    return on_node(node, [&](rmem::Node& n) -> int {
+        const std::uint32_t value = n.wait_change(offset, old, Deadline::in(timeout_ns));
+        if (now != nullptr) *now = value;
+        if (value != old) return RMEM_OK;
+        return fail(RMEM_ETIMEDOUT,
+                    "the awaited word did not change within the deadline; allow more time, or find "
+                    "out what delays its writer");
+    });
+}
+
+int rmem_poll(rmem_node* node) {
+    return on_node(node, [](rmem::Node& n) {
+        n.poll();
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
+// ---- Card options
+
+int rmem_set_write_me_last(rmem_node* node, int on) {
+    return on_node(node, [&](rmem::Node& n) {
+        n.set_write_me_last(on != 0);
+        return static_cast<int>(RMEM_OK);
+    });
+}
+int rmem_set_data_filter(rmem_node* node, int on) {
+    return on_node(node, [&](rmem::Node& n) {
+        n.set_data_filter(on != 0);
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
+// ---- Interrupts
+
+int rmem_watch(rmem_node* node, size_t offset, size_t bytes, int trigger) {
+    return on_node(node, [&](rmem::Node& n) -> int {
+        if (trigger != RMEM_ANY_WRITE && trigger != RMEM_MARKED) {
+            return fail(RMEM_EINVAL, fmt::format("there is no trigger {}; give RMEM_ANY_WRITE or "
+                                                 "RMEM_MARKED",
+                                                 trigger));
+        }
+        n.watch(offset, bytes,
+                trigger == RMEM_MARKED ? rmem::Trigger::marked : rmem::Trigger::any_write);
+        return RMEM_OK;
+    });
+}
+int rmem_unwatch(rmem_node* node, size_t offset, size_t bytes) {
+    return on_node(node, [&](rmem::Node& n) {
+        n.unwatch(offset, bytes);
+        return static_cast<int>(RMEM_OK);
+    });
+}
+int rmem_mark(rmem_node* node, size_t offset, size_t bytes) {
+    return on_node(node, [&](rmem::Node& n) {
+        n.mark(offset, bytes);
+        return static_cast<int>(RMEM_OK);
+    });
+}
+int rmem_unmark(rmem_node* node, size_t offset, size_t bytes) {
+    return on_node(node, [&](rmem::Node& n) {
+        n.unmark(offset, bytes);
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
+int rmem_next_interrupt(rmem_node* node, rmem_interrupt* interrupt, int64_t timeout_ns) {
+    if (interrupt == nullptr) return no_place("the interrupt");
+    return on_node(node, [&](rmem::Node& n) -> int {
+        const auto taken = n.next_interrupt(Deadline::in(timeout_ns));
+        if (!taken) {
+            return fail(RMEM_ETIMEDOUT,
+                        "no interrupt came within the deadline; allow more time, or look whether "
+                        "the word is watched, and marked by its writer");
+        }
+        *interrupt = {taken->offset, taken->value, taken->origin, taken->missed};
+        return RMEM_OK;
+    });
+}
+
+int rmem_interrupt_fd(rmem_node* node) {
+    return on_node(node, [](rmem::Node& n) { return n.interrupt_fd(); });
+}
+
+int rmem_on_interrupt(rmem_node* node, void (*function)(void*, const rmem_interrupt*), void* with) {
+    return on_node(node, [&](rmem::Node& n) {
+        if (function == nullptr) {
+            n.on_interrupt({});
+        } else {
+            n.on_interrupt([function, with](const rmem::Interrupt& i) {
+                const rmem_interrupt interrupt = {i.offset, i.value, i.origin, i.missed};
+                function(with, &interrupt);
+            });
+        }
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
+// ---- Counters and times
+
+int rmem_counter(const rmem_node* node, const char* name, uint64_t* value) {
+    if (name == nullptr) return no_place("the counter's name");
+    if (value == nullptr) return no_place("the counter's value");
+    return of_node(node, [&](const rmem::Node& n) -> int {
+        for (std::size_t i = 0; i < rmem::kLinkCounterNames.size(); ++i) {
+            if (std::strcmp(rmem::kLinkCounterNames[i].name, name) != 0) continue;
+            *value = n.counter(static_cast<rmem::LinkCounter>(i));
+            return RMEM_OK;
+        }
+        return fail(RMEM_EINVAL, fmt::format("there is no counter '{}'; rmem_counter_name gives "
+                                             "the names of all",
+                                             name));
+    });
+}
+
+const char* rmem_counter_name(unsigned index) {
+    return index < rmem::kLinkCounterNames.size() ? rmem::kLinkCounterNames[index].name : nullptr;
+}
+
+int64_t rmem_bound_ns(const rmem_node* node) {
+    return node == nullptr ? no_node() : node->node.bound_ns();
+}
+
+int64_t rmem_propagation_ns(const rmem_node* node, unsigned permille) {
+    if (node == nullptr) return no_node();
+    if (permille > 1000) {
+        return fail(RMEM_EINVAL, fmt::format("there is no {} of 1000; give 0 to 1000", permille));
+    }
+    return static_cast<int64_t>(node->node.propagation().quantile(permille / 1000.0));
+}
+
+// ---- Errors and version
+
+const char* rmem_strerror(int code) {
+    return rmem::meaning_of(code);
+}
+
+const char* rmem_last_error(void) {
+    return rmem::last_error();
+}
+
+int rmem_version(void) {
+    return RMEM_VERSION;
+}
+
+}  // extern "C"

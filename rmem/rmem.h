@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMEM_RMEM_H
+#define RMEM_RMEM_H
+
+/*
+ * Reflective memory in C: a node is one card in the ring, as its programs see it.
+ *
+ *     rmem_node* node;
+ *     if (rmem_open(&node) < 0) { puts(rmem_last_error()); return 1; }
+ *     rmem_write_word(node, 0x100, 42);             // appears at 0x100 of every other bank
+ *     uint32_t altitude = rmem_load(node, 0x200);   // a load from the own bank
+ *     rmem_close(node);
+ *
+ * Order         Every other node sees one node's writes in the order in which they were made.
+ *               Writes of different nodes may arrive in different orders at different nodes, and
+ *               two writers of one word may leave banks that differ: that is the hardware. Inside
+ *               one write there is no order: a flag is a write of its own.
+ * Words         The unit is a word of 4 bytes at a multiple of 4, which is never seen in part. A
+ *               write of part of a word sends the word as the own bank has it, so neighbours in
+ *               one word belong to one writer.
+ * Room          A write never waits: where the outbound queue is full it is RMEM_EAGAIN, and
+ *               nothing is written. Call rmem_poll and try again.
+ * Waiting       Times are nanoseconds from the call on: 0 or less is now, RMEM_FOREVER no limit.
+ * Progress      Calls that wait or look bring in what others write. A program that reads by plain
+ *               loads (rmem_bank) or computes is served by a thread of the library.
+ * Dropped       On link udp the others may drop a node that was silent for too long. Its writes
+ *               are RMEM_EPEER from then on; close it and open it anew.
+ * Rings         A process may open several nodes, of one ring or of several
+ *               (rmem_open_with), and send messages besides (billboard/bbp.h).
+ * Threads       One thread at a time may be inside a call of a node, but rmem_load, rmem_read,
+ *               rmem_poll and loads through rmem_bank: any. Different nodes are independent.
+ * Fork          In a fork()ed child rmem_id, rmem_rank, rmem_size, rmem_is_alive and rmem_counter
+ *               answer; every other call is RMEM_EINVAL, and nothing of the parent's is touched.
+ *               The child may open a node of its own, and closes the parent's at no cost.
+ * Results       0 or more is success, a negative RMEM_E… code (rmem/codes.h) failure. The sentence
+ *               of rmem_last_error() names the object, what was found, and what to do.
+ * Source        SCRAMNet+ and GT200: memory, interrupts, write-me-last, data filter. The C++
+ *               interface, rmem/node.hpp, is the same node; its header has the contract in full.
+ */
+
+#include "rmem/codes.h"
+#include "rmem/version.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef RMEM_API
+#if defined(__GNUC__)
+#define RMEM_API __attribute__((visibility("default")))
+#else
+#define RMEM_API
+#endif
+#endif
+
+#define RMEM_FOREVER INT64_MAX /* as a time: no limit */
+
+typedef struct rmem_node rmem_node;
+
+/* ---- Opening */
+
+/* Joins the ring that the environment names (RMEM_RING, RMEM_NODE, …; rmem(7)), makes it if this
+ * process is the first, and stores the node. On failure *node is null. */
+RMEM_API int rmem_open(rmem_node** node);
+
+/* What a program says by itself. What it leaves open (null, negative numbers, 0 of counts and
+ * sizes) is as the environment says, or the ring that is there.
+ *
+ *     rmem_options options = RMEM_OPTIONS;
+ *     options.ring = "rig-2";
+ *     rmem_open_with(&node, &options);
+ */
+typedef struct rmem_options {
+    size_t size;      /* of this struct: a newer library knows what an older program left out */
+    const char* ring; /* RMEM_RING                                                           */
+    const char* link; /* RMEM_LINK: "direct", "ring" or "udp"                                */
+    int node;         /* RMEM_NODE, from 0                                                   */
+    int nodes;        /* RMEM_NODES                                                          */
+    int rank;         /* RMEM_RANK, from 0                                                   */
+    int ranks;        /* RMEM_RANKS                                                          */
+    uint64_t memory_bytes; /* RMEM_SIZE                                                           */
+    int64_t timeout_ns;    /* RMEM_JOIN_TIMEOUT                                                   */
+    const char* const* settings; /* further ones, "RMEM_TIMING=gt200", and a null at the end      */
+} rmem_options;
+#define RMEM_OPTIONS \
+    { sizeof(rmem_options), NULL, NULL, -1, 0, -1, 0, 0, 0, NULL }
+
+RMEM_API int rmem_open_with(rmem_node** node, const rmem_options* options);
+
+/* Leaves the ring. What was written before reaches the others. Null is no failure. */
+RMEM_API int rmem_close(rmem_node* node);
+
+/* ---- What it is */
+
+RMEM_API int rmem_id(const rmem_node* node);      /* the node's number in the ring               */
+RMEM_API int rmem_rank(const rmem_node* node);    /* this process's number                       */
+RMEM_API int rmem_nodes(const rmem_node* node);   /* of the ring                                 */
+RMEM_API int rmem_ranks(const rmem_node* node);   /* of the ring                                 */
+RMEM_API size_t rmem_size(const rmem_node* node); /* bytes of the user's memory, from offset 0   */
+
+/* 1 when a live process is that rank, else 0. */
+RMEM_API int rmem_is_alive(const rmem_node* node, int rank);
+/* 1 while the others hear this node, else 0, for good. */
+RMEM_API int rmem_is_member(const rmem_node* node);
+
+/* ---- Memory */
+
+/* The own bank, for loads of any kind from now on: null on failure. A store through it is undefined
+ * behaviour. */
+RMEM_API const void* rmem_bank(rmem_node* node);
+
+/* The word; the latest that has arrived. 0 for an offset that is refused (rmem_last_error). */
+RMEM_API uint32_t rmem_load(rmem_node* node, size_t offset);
+RMEM_API int rmem_read(rmem_node* node, size_t offset, void* to, size_t bytes);
+
+RMEM_API int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes);
+RMEM_API int rmem_write_word(rmem_node* node, size_t offset, uint32_t value);
+
+/* Waits until every live node has all own writes; RMEM_ETIMEDOUT. */
+RMEM_API int rmem_flush(rmem_node* node, int64_t timeout_ns);
+
+/* Waits until the word differs from `old`; RMEM_ETIMEDOUT. *now (if not null) is what it holds at
+ * the end, either way. */
+RMEM_API int rmem_wait_change(rmem_node* node, size_t offset, uint32_t old, uint32_t* now,
+                              int64_t timeout_ns);
+
+/* Brings in what is due. */
+RMEM_API int rmem_poll(rmem_node* node);
+
+/* ---- Card options */
+
+/* The own bank shows an own write only when it has come round the ring. No-op on `direct`. */
+RMEM_API int rmem_set_write_me_last(rmem_node* node, int on);
+/* Words that a write does not change are not sent (interrupt-marked ones always are). */
+RMEM_API int rmem_set_data_filter(rmem_node* node, int on);
+
+/* ---- Interrupts */
+
+typedef struct rmem_interrupt {
+    uint64_t offset; /* of the word that was written                                         */
+    uint32_t value;  /* what was written                                                     */
+    uint32_t origin; /* the node that wrote                                                  */
+    uint64_t missed; /* how many were lost since the one taken before: 1024 are kept         */
+} rmem_interrupt;
+
+enum {
+    RMEM_ANY_WRITE = 0, /* every write of another node to a watched word raises an interrupt */
+    RMEM_MARKED = 1     /* those do to which their writer has marked the word (rmem_mark)    */
+};
+
+/* Whole words of the memory; watching again replaces the trigger. */
+RMEM_API int rmem_watch(rmem_node* node, size_t offset, size_t bytes, int trigger);
+RMEM_API int rmem_unwatch(rmem_node* node, size_t offset, size_t bytes);
+/* Own writes to these words carry an interrupt. */
+RMEM_API int rmem_mark(rmem_node* node, size_t offset, size_t bytes);
+RMEM_API int rmem_unmark(rmem_node* node, size_t offset, size_t bytes);
+
+/* Waits for the oldest interrupt; RMEM_ETIMEDOUT. */
+RMEM_API int rmem_next_interrupt(rmem_node* node, rmem_interrupt* interrupt, int64_t timeout_ns);
+
+/* A descriptor for poll, select or epoll: readable while interrupts wait. Take them with
+ * rmem_next_interrupt(node, &i, 0) until RMEM_ETIMEDOUT. Closed by rmem_close. */
+RMEM_API int rmem_interrupt_fd(rmem_node* node);
+
+/* Has a thread of the library call `function` for each interrupt from now on; null ends that. The
+ * function must not close the node; the one that was replaced may still be running. */
+RMEM_API int rmem_on_interrupt(rmem_node* node,
+                               void (*function)(void* with, const rmem_interrupt* interrupt),
+                               void* with);
+
+/* ---- Counters and times */
+
+/* By its name in rmem(1)'s `rmem info`, such as "writes_sent": of this rank's sends and of its
+ * node's bank. */
+RMEM_API int rmem_counter(const rmem_node* node, const char* name, uint64_t* value);
+/* The names: that of `index` from 0 on; null behind the last. */
+RMEM_API const char* rmem_counter_name(unsigned index);
+
+/* The longest time a write may take to another node; 0: nothing is promised. */
+RMEM_API int64_t rmem_bound_ns(const rmem_node* node);
+/* What `permille` of the measured propagations at this node did not exceed (500: the median). */
+RMEM_API int64_t rmem_propagation_ns(const rmem_node* node, unsigned permille);
+
+/* ---- Errors and version */
+
+RMEM_API const char* rmem_strerror(int code);
+
+/* The sentence for this thread's last failed call, also of other C calls of this project. The
+ * address stays the same until the thread ends; the text changes with the next call that fails. */
+RMEM_API const char* rmem_last_error(void);
+
+/* RMEM_VERSION of the library that the program runs with. */
+RMEM_API int rmem_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RMEM_RMEM_H */

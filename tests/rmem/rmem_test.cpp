@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The memory in C (rmem/rmem.h): each call used as it is meant, each documented failure, limits.
+/// What the memory does behind it is tested by the conformance of links and by node_*_test.cpp.
+
+#include "rmem/rmem.h"
+
+#include "rmem/config.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::size_t kBytes = 16384;
+
+/// The options of one node of a ring of two.
+class Options {
+public:
+    Options(const std::string& ring, LinkKind link, int node)
+        : ring_(ring), link_(name_of(link)), group_("RMEM_GROUP=" + own_group(ring)) {
+        options_.ring = ring_.c_str();
+        options_.link = link_.c_str();
+        options_.node = node;
+        options_.nodes = 2;
+        options_.memory_bytes = kBytes;
+        options_.timeout_ns = kPatienceNs;
+        if (link == LinkKind::udp) options_.settings = settings_.data();
+    }
+    Options(const Options&) = delete;
+    Options& operator=(const Options&) = delete;
+    rmem_options* operator->() { return &options_; }
+    const rmem_options* get() const { return &options_; }
+
+private:
+    const std::string ring_, link_, group_;
+    const std::array<const char*, 3> settings_ = {"RMEM_INTERFACE=lo", group_.c_str(), nullptr};
+    rmem_options options_ = RMEM_OPTIONS;
+};
+
+/// A node that is closed at the end.
+class OpenNode {
+public:
+    explicit OpenNode(const Options& options) {
+        EXPECT_EQ(rmem_open_with(&node_, options.get()), RMEM_OK) << rmem_last_error();
+    }
+    ~OpenNode() { EXPECT_EQ(rmem_close(node_), RMEM_OK); }
+    OpenNode(const OpenNode&) = delete;
+    OpenNode& operator=(const OpenNode&) = delete;
+    operator rmem_node*() const { return node_; }
+
+private:
+    rmem_node* node_ = nullptr;
+};
+
+void expect_refused(int found, int code, const char* part) {
+    EXPECT_EQ(found, code) << rmem_last_error();
+    EXPECT_THAT(rmem_last_error(), HasSubstr(part));
+}
+
+struct MemoryInC : ::testing::TestWithParam<LinkKind> {
+    RingName name;
+    Options first{name.get(), GetParam(), 0};
+    Options second{name.get(), GetParam(), 1};
+};
+
+INSTANTIATE_TEST_SUITE_P(Links, MemoryInC,
+                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),
+                         [](const auto& link) { return name_of(link.param); });
+
+TEST_P(MemoryInC, a_node_knows_its_place_and_that_of_others) {
+    const OpenNode a(first), b(second);
+    EXPECT_EQ(rmem_id(a), 0);
+    EXPECT_EQ(rmem_id(b), 1);
+    EXPECT_EQ(rmem_rank(b), 1);
+    EXPECT_EQ(rmem_nodes(b), 2);
+    EXPECT_EQ(rmem_ranks(b), 2);
+    EXPECT_EQ(rmem_size(b), kBytes);
+    EXPECT_EQ(rmem_is_member(a), 1);
+    EXPECT_TRUE(eventually([&] { return rmem_is_alive(a, 1) == 1; }));
+    expect_refused(rmem_is_alive(a, 2), RMEM_ERANK, "no rank 2");
+    expect_refused(rmem_is_alive(a, -1), RMEM_ERANK, "no rank -1");
+}
+
+TEST_P(MemoryInC, a_write_appears_at_the_same_offset_of_the_other_bank) {
+    const OpenNode a(first), b(second);
+    std::uint32_t seen = 0;
+    EXPECT_EQ(rmem_write_word(a, 0x100, 42), RMEM_OK);
+    EXPECT_EQ(rmem_wait_change(b, 0x100, 0, &seen, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(seen, 42U);
+    EXPECT_EQ(rmem_load(a, 0x100), 42U);
+    EXPECT_EQ(rmem_load(b, 0x100), 42U);
+
+    std::vector<char> text(3001, 'x');
+    EXPECT_EQ(rmem_write(a, 0x203, text.data(), text.size()), RMEM_OK);
+    EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+    std::vector<char> read(text.size());
+    EXPECT_EQ(rmem_read(b, 0x203, read.data(), read.size()), RMEM_OK);
+    EXPECT_EQ(read, text);
+    EXPECT_EQ(rmem_load(b, 0x200) & 0xFFFFFF, 0U);
+}
+
+TEST_P(MemoryInC, plain_loads_of_the_bank_see_what_others_write) {
+    const OpenNode a(first), b(second);
+    const auto* bank = static_cast<const char*>(rmem_bank(b));
+    ASSERT_NE(bank, nullptr);
+    const auto* word = reinterpret_cast<const std::atomic<std::uint32_t>*>(bank + 64);
+    EXPECT_EQ(rmem_write_word(a, 64, 7), RMEM_OK);
+    EXPECT_TRUE(eventually([&] { return word->load(std::memory_order_acquire) == 7; }));
+}
+
+TEST_P(MemoryInC, the_first_and_the_last_word_are_of_the_memory_and_nothing_beyond) {
+    const OpenNode a(first), b(second);
+    for (const std::size_t offset : {std::size_t{0}, kBytes - 4}) {
+        EXPECT_EQ(rmem_write_word(a, offset, 5), RMEM_OK);
+        EXPECT_EQ(rmem_wait_change(b, offset, 0, nullptr, kPatienceNs), RMEM_OK);
+    }
+    std::uint32_t word = 1;
+    const char* outside = "not within the memory";
+    expect_refused(rmem_write_word(a, kBytes, 5), RMEM_EINVAL, outside);
+    expect_refused(rmem_write(a, kBytes - 3, &word, 4), RMEM_EINVAL, outside);
+    expect_refused(rmem_write(a, SIZE_MAX, &word, 4), RMEM_EINVAL, outside);
+    expect_refused(rmem_read(a, kBytes - 3, &word, 4), RMEM_EINVAL, outside);
+    expect_refused(rmem_wait_change(a, kBytes, 0, &word, 0), RMEM_EINVAL, outside);
+    expect_refused(rmem_watch(a, kBytes, 4, RMEM_ANY_WRITE), RMEM_EINVAL, outside);
+    expect_refused(rmem_mark(a, 0, kBytes + 4), RMEM_EINVAL, outside);
+    expect_refused(rmem_write_word(a, 2, 5), RMEM_EINVAL, "multiple of 4");
+    EXPECT_EQ(rmem_load(a, 2), 0U);
+    EXPECT_THAT(rmem_last_error(), HasSubstr("multiple of 4"));
+    EXPECT_EQ(rmem_write(a, kBytes, &word, 0), RMEM_OK) << "a write of nothing does nothing";
+}
+
+TEST_P(MemoryInC, waiting_ends_with_the_deadline_and_says_what_the_word_is) {
+    const OpenNode a(first);
+    std::uint32_t now = 9;
+    expect_refused(rmem_wait_change(a, 8, 0, &now, 1'000'000), RMEM_ETIMEDOUT, "did not change");
+    EXPECT_EQ(now, 0U);
+    EXPECT_EQ(rmem_write_word(a, 8, 3), RMEM_OK);
+    EXPECT_EQ(rmem_wait_change(a, 8, 0, &now, -1), RMEM_OK);
+    EXPECT_EQ(now, 3U);
+    rmem_interrupt interrupt;
+    expect_refused(rmem_next_interrupt(a, &interrupt, 0), RMEM_ETIMEDOUT, "no interrupt");
+}
+
+TEST_P(MemoryInC, a_watched_word_interrupts_and_a_marked_one_where_that_is_asked) {
+    const OpenNode a(first), b(second);
+    ASSERT_EQ(rmem_watch(b, 0x40, 4, RMEM_ANY_WRITE), RMEM_OK);
+    ASSERT_EQ(rmem_watch(b, 0x80, 8, RMEM_MARKED), RMEM_OK);
+    ASSERT_EQ(rmem_mark(a, 0x84, 4), RMEM_OK);
+    expect_refused(rmem_watch(b, 0x40, 4, 2), RMEM_EINVAL, "no trigger 2");
+    for (const std::size_t offset : {0x40U, 0x80U, 0x84U}) {
+        EXPECT_EQ(rmem_write_word(a, offset, static_cast<std::uint32_t>(0x10 + offset)), RMEM_OK);
+    }
+    EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+    for (const std::size_t offset : {0x40U, 0x84U}) {
+        rmem_interrupt interrupt;
+        ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kPatienceNs), RMEM_OK) << rmem_last_error();
+        EXPECT_EQ(interrupt.offset, offset);
+        EXPECT_EQ(interrupt.value, 0x10 + offset);
+        EXPECT_EQ(interrupt.origin, 0U);
+        EXPECT_EQ(interrupt.missed, 0U);
+    }
+    ASSERT_EQ(rmem_unwatch(b, 0x40, 4), RMEM_OK);
+    ASSERT_EQ(rmem_unmark(a, 0x84, 4), RMEM_OK);
+    EXPECT_EQ(rmem_write_word(a, 0x40, 1), RMEM_OK);
+    EXPECT_EQ(rmem_write_word(a, 0x84, 1), RMEM_OK);
+    EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+    rmem_interrupt interrupt;
+    EXPECT_EQ(rmem_next_interrupt(b, &interrupt, 0), RMEM_ETIMEDOUT);
+}
+
+TEST_P(MemoryInC, interrupts_make_a_descriptor_readable_or_call_a_function) {
+    const OpenNode a(first), b(second);
+    ASSERT_EQ(rmem_watch(b, 0, 4, RMEM_ANY_WRITE), RMEM_OK);
+    const int fd = rmem_interrupt_fd(b);
+    ASSERT_GE(fd, 0) << rmem_last_error();
+    EXPECT_EQ(rmem_write_word(a, 0, 1), RMEM_OK);
+    rmem_interrupt interrupt{};
+    while (rmem_next_interrupt(b, &interrupt, 0) != RMEM_OK) {
+        pollfd readable{fd, POLLIN, 0};
+        ASSERT_EQ(::poll(&readable, 1, 30'000), 1);
+    }
+    EXPECT_EQ(interrupt.value, 1U);
+
+    std::atomic<std::uint32_t> called{0};
+    const auto note = [](void* with, const rmem_interrupt* raised) {
+        static_cast<std::atomic<std::uint32_t>*>(with)->store(raised->value,
+                                                              std::memory_order_release);
+    };
+    ASSERT_EQ(rmem_on_interrupt(b, note, &called), RMEM_OK);
+    EXPECT_EQ(rmem_write_word(a, 0, 2), RMEM_OK);
+    EXPECT_TRUE(eventually([&] { return called.load(std::memory_order_acquire) == 2; }));
+    ASSERT_EQ(rmem_on_interrupt(b, nullptr, nullptr), RMEM_OK);
+    EXPECT_EQ(rmem_write_word(a, 0, 3), RMEM_OK);
+    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(interrupt.value, 3U);
+}
+
+TEST_P(MemoryInC, counters_are_found_by_name) {
+    const OpenNode a(first);
+    std::uint64_t writes = 9;
+    EXPECT_EQ(rmem_counter(a, "writes_sent", &writes), RMEM_OK);
+    const std::uint64_t before = writes;
+    EXPECT_EQ(rmem_write_word(a, 0, 1), RMEM_OK);
+    EXPECT_EQ(rmem_counter(a, "writes_sent", &writes), RMEM_OK);
+    EXPECT_EQ(writes, before + 1);
+    expect_refused(rmem_counter(a, "writes", &writes), RMEM_EINVAL, "no counter 'writes'");
+    unsigned names = 0;
+    while (const char* one = rmem_counter_name(names)) {
+        EXPECT_EQ(rmem_counter(a, one, &writes), RMEM_OK) << one;
+        ++names;
+    }
+    EXPECT_GT(names, 20U);
+    EXPECT_GE(rmem_bound_ns(a), 0);
+    EXPECT_GE(rmem_propagation_ns(a, 500), 0);
+    expect_refused(static_cast<int>(rmem_propagation_ns(a, 1001)), RMEM_EINVAL, "1001");
+}
+
+TEST_P(MemoryInC, a_rank_is_opened_once) {
+    const OpenNode a(first);
+    auto* node = reinterpret_cast<rmem_node*>(1);
+    expect_refused(rmem_open_with(&node, first.get()), RMEM_EBUSY, "rank 0");
+    EXPECT_EQ(node, nullptr);
+}
+
+TEST_P(MemoryInC, one_process_is_in_two_rings) {
+    const RingName other_name;
+    const Options other_options(other_name.get(), LinkKind::direct, 0);
+    const OpenNode a(first), b(second), other(other_options);
+    EXPECT_EQ(rmem_write_word(a, 0, 1), RMEM_OK);
+    EXPECT_EQ(rmem_write_word(other, 0, 2), RMEM_OK);
+    EXPECT_EQ(rmem_wait_change(b, 0, 0, nullptr, kPatienceNs), RMEM_OK);
+    EXPECT_EQ(rmem_load(b, 0), 1U);
+    EXPECT_EQ(rmem_load(other, 0), 2U);
+}
+
+TEST_P(MemoryInC, a_forked_child_is_told_that_the_node_is_its_parents) {
+    const OpenNode a(first);
+    EXPECT_EQ(rmem_write_word(a, 0, 1), RMEM_OK);
+    Child child([&] {
+        std::uint64_t writes = 0;
+        bool good = rmem_id(a) == 0 && rmem_size(a) == kBytes;
+        good = good && rmem_counter(a, "writes_sent", &writes) == RMEM_OK && writes >= 1;
+        good = good && rmem_write_word(a, 0, 2) == RMEM_EINVAL;
+        good = good && std::strstr(rmem_last_error(), "fork()ed child") != nullptr;
+        good = good && rmem_bank(a) == nullptr && rmem_load(a, 0) == 0;
+        good = good && rmem_flush(a, 0) == RMEM_EINVAL && rmem_poll(a) == RMEM_EINVAL;
+        good = good && rmem_interrupt_fd(a) == RMEM_EINVAL;
+        good = good && rmem_close(a) == RMEM_OK;
+        return good ? 0 : 1;
+    });
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_EQ(rmem_load(a, 0), 1U);
+    EXPECT_EQ(rmem_write_word(a, 0, 3), RMEM_OK);
+}
+
+// ---- Without a ring
+
+TEST(MemoryInCArguments, null_pointers_are_refused_by_every_call) {
+    std::uint32_t word = 0;
+    std::uint64_t count = 0;
+    rmem_interrupt interrupt;
+    const char* null = "null pointer";
+    expect_refused(rmem_open(nullptr), RMEM_EINVAL, null);
+    expect_refused(rmem_open_with(nullptr, nullptr), RMEM_EINVAL, null);
+    EXPECT_EQ(rmem_close(nullptr), RMEM_OK);
+    for (const int refused : {rmem_id(nullptr),
+                              rmem_rank(nullptr),
+                              rmem_nodes(nullptr),
+                              rmem_ranks(nullptr),
+                              rmem_is_alive(nullptr, 0),
+                              rmem_is_member(nullptr),
+                              rmem_read(nullptr, 0, &word, 4),
+                              rmem_write(nullptr, 0, &word, 4),
+                              rmem_write_word(nullptr, 0, 1),
+                              rmem_flush(nullptr, 0),
+                              rmem_wait_change(nullptr, 0, 0, &word, 0),
+                              rmem_poll(nullptr),
+                              rmem_set_write_me_last(nullptr, 1),
+                              rmem_set_data_filter(nullptr, 1),
+                              rmem_watch(nullptr, 0, 4, RMEM_ANY_WRITE),
+                              rmem_unwatch(nullptr, 0, 4),
+                              rmem_mark(nullptr, 0, 4),
+                              rmem_unmark(nullptr, 0, 4),
+                              rmem_next_interrupt(nullptr, &interrupt, 0),
+                              rmem_interrupt_fd(nullptr),
+                              rmem_on_interrupt(nullptr, nullptr, nullptr),
+                              rmem_counter(nullptr, "writes_sent", &count),
+                              static_cast<int>(rmem_bound_ns(nullptr)),
+                              static_cast<int>(rmem_propagation_ns(nullptr, 500))}) {
+        expect_refused(refused, RMEM_EINVAL, null);
+    }
+    EXPECT_EQ(rmem_size(nullptr), 0U);
+    EXPECT_EQ(rmem_bank(nullptr), nullptr);
+    EXPECT_EQ(rmem_load(nullptr, 0), 0U);
+
+    const RingName name;
+    const Options options(name.get(), LinkKind::direct, 0);
+    const OpenNode node(options);
+    expect_refused(rmem_read(node, 0, nullptr, 4), RMEM_EINVAL, null);
+    expect_refused(rmem_write(node, 0, nullptr, 4), RMEM_EINVAL, null);
+    expect_refused(rmem_next_interrupt(node, nullptr, 0), RMEM_EINVAL, null);
+    expect_refused(rmem_counter(node, nullptr, &count), RMEM_EINVAL, null);
+    expect_refused(rmem_counter(node, "writes_sent", nullptr), RMEM_EINVAL, null);
+}
+
+struct MemoryInCOptions : ::testing::Test {
+    RingName name;
+    Options options{name.get(), LinkKind::direct, 0};
+    rmem_node* node = nullptr;
+
+    void expect_no_node(int code, const char* part) {
+        expect_refused(rmem_open_with(&node, options.get()), code, part);
+        EXPECT_EQ(node, nullptr);
+        EXPECT_FALSE(name.exists());
+    }
+};
+
+TEST_F(MemoryInCOptions, a_struct_of_another_size_is_one_of_another_library) {
+    for (const std::size_t size : {std::size_t{0}, sizeof(std::size_t), sizeof(rmem_options) + 8}) {
+        options->size = size;
+        expect_no_node(RMEM_EINVAL, "bytes");
+    }
+}
+
+TEST_F(MemoryInCOptions, a_program_of_an_older_header_says_less) {
+    options->size = offsetof(rmem_options, settings);
+    options->settings = reinterpret_cast<const char* const*>(8);  // is not looked at
+    ASSERT_EQ(rmem_open_with(&node, options.get()), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(rmem_size(node), kBytes);
+    rmem_close(node);
+}
+
+TEST_F(MemoryInCOptions, a_setting_that_nothing_reads_is_refused) {
+    const char* misspelt[] = {"RMEM_TIMIN=gt200", nullptr};
+    options->settings = misspelt;
+    expect_no_node(RMEM_EINVAL, "did you mean RMEM_TIMING");
+    const char* unknown[] = {"COLOUR=red", nullptr};
+    options->settings = unknown;
+    expect_no_node(RMEM_EINVAL, "COLOUR");
+    const char* no_value[] = {"RMEM_TIMING", nullptr};
+    options->settings = no_value;
+    expect_no_node(RMEM_EINVAL, "is no setting");
+}
+
+TEST_F(MemoryInCOptions, a_value_that_is_not_valid_is_refused_as_one_of_the_environment_is) {
+    options->link = "rope";
+    expect_no_node(RMEM_EINVAL, "RMEM_LINK");
+    options->link = "direct";
+    options->node = 2;
+    expect_no_node(RMEM_ERANK, "node 2");
+    options->node = 0;
+    options->memory_bytes = 3;
+    expect_no_node(RMEM_EINVAL, "RMEM_SIZE");
+    options->memory_bytes = kBytes;
+    const char* settings[] = {"RMEM_TIMING=gt200", nullptr};
+    options->settings = settings;
+    expect_no_node(RMEM_EINVAL, "direct");
+}
+
+TEST_F(MemoryInCOptions, what_a_program_says_comes_before_the_environment) {
+    ::setenv("RMEM_RING", "another-ring", 1);
+    ::setenv("RMEM_NODE", "7", 1);
+    EXPECT_EQ(rmem_open_with(&node, options.get()), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(rmem_id(node), 0);
+    rmem_close(node);
+    EXPECT_FALSE(Segment::exists("another-ring"));
+    ::unsetenv("RMEM_RING");
+    ::unsetenv("RMEM_NODE");
+}
+
+TEST_F(MemoryInCOptions, rmem_open_goes_by_the_environment) {
+    ::setenv("RMEM_RING", name.get().c_str(), 1);
+    ::setenv("RMEM_SIZE", "8K", 1);
+    EXPECT_EQ(rmem_open(&node), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(rmem_size(node), 8192U);
+    rmem_close(node);
+    EXPECT_EQ(rmem_open_with(&node, nullptr), RMEM_OK) << rmem_last_error();
+    rmem_close(node);
+    ::unsetenv("RMEM_RING");
+    ::unsetenv("RMEM_SIZE");
+}
+
+TEST(MemoryInCCodes, each_code_has_a_meaning_and_the_version_is_the_headers) {
+    for (int code = RMEM_EBUSY; code <= RMEM_OK; ++code) {
+        EXPECT_STRNE(rmem_strerror(code), "not a code of this library") << code;
+    }
+    EXPECT_STREQ(rmem_strerror(RMEM_EBUSY - 1), "not a code of this library");
+    EXPECT_EQ(rmem_version(), RMEM_VERSION);
+}
+
+}  // namespace
+}  // namespace rmem::test
