@@ -16,7 +16,7 @@
 /// holding costs a branch; from `share` on it takes a lock, and bbp_ calls take it too
 /// (billboard/process/shared_endpoint.hpp). The lock costs the thread that called `share` next to
 /// nothing, until another thread of the program holds the endpoint
-/// (billboard/process/biased_lock.hpp); threads of libraries enter as guests. It is recursive: a
+/// (rmem/base/biased_lock.hpp); threads of libraries enter as guests. It is recursive: a
 /// handler that runs while it is held may send. A thread that waits for others does so in slices,
 /// and gives way between them.
 ///
@@ -33,7 +33,7 @@
 /// polling.
 
 #include "billboard/endpoint.hpp"
-#include "billboard/process/biased_lock.hpp"
+#include "rmem/base/biased_lock.hpp"
 #include "rmem/base/relaxed.hpp"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ public:
             : lock_(process.shared_ ? &process.lock_ : nullptr) {
             if (lock_ != nullptr) grip_ = lock_->enter();
         }
-        Held(BiasedLock& lock, BiasedLock::Grip grip) : lock_(&lock), grip_(grip) {}
+        Held(rmem::BiasedLock& lock, rmem::BiasedLock::Grip grip) : lock_(&lock), grip_(grip) {}
         ~Held() {
             if (lock_ != nullptr) lock_->leave(grip_);
         }
@@ -99,8 +99,8 @@ public:
         bool has_company() const noexcept { return lock_ != nullptr && lock_->has_company(); }
 
     private:
-        BiasedLock* lock_;
-        BiasedLock::Grip grip_ = BiasedLock::Grip::inside;
+        rmem::BiasedLock* lock_;
+        rmem::BiasedLock::Grip grip_ = rmem::BiasedLock::Grip::inside;
     };
 
     /// Holds it if that costs next to nothing, for calls that are short then, and else take the
@@ -117,7 +117,7 @@ public:
         explicit operator bool() const noexcept { return holds_; }
 
     private:
-        BiasedLock& lock_;
+        rmem::BiasedLock& lock_;
         const bool holds_;
     };
 
@@ -158,7 +158,7 @@ private:
     std::unique_ptr<Endpoint> endpoint_;
     std::unique_ptr<SharedEndpoint> guarded_;  ///< once it is shared
     bool shared_ = false;
-    BiasedLock lock_;
+    rmem::BiasedLock lock_;
     struct Attended {
         Attendant* attendant;
         std::uint32_t polls_seen;

@@ -27,7 +27,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace billboard {
+namespace rmem {
 
 class RMEM_API BiasedLock {
 public:
@@ -36,6 +36,22 @@ public:
     /// The calling thread becomes the owner.
     void adopt() noexcept;
 
+    /// Has a thread that has to wait call `knock(with)`, after `give_way` can see it: it ends what
+    /// the holder may be sleeping in. Set while one thread knows the lock.
+    void on_wait(void (*knock)(void* with), void* with) noexcept {
+        knock_ = knock;
+        knock_with_ = with;
+    }
+
+    /// Whether the calling thread is inside, or holds the mutex.
+    [[nodiscard]] bool is_mine() const noexcept {
+        // relaxed is enough, three times: words that only this thread makes true for it
+        if (owner_.load(std::memory_order_relaxed) == self() &&
+            inside_.load(std::memory_order_relaxed) != 0)
+            return true;
+        return holder_.load(std::memory_order_relaxed) == self();
+    }
+
     [[gnu::always_inline]] Grip enter() noexcept {
         // relaxed is enough: it names this thread, or another one does not matter which
         if (owner_.load(std::memory_order_relaxed) == self()) [[likely]] {
@@ -43,13 +59,13 @@ public:
             // before the next load
             const unsigned depth = inside_.load(std::memory_order_relaxed);
             inside_.store(depth + 1, std::memory_order_relaxed);
-            rmem::light_fence();
+            light_fence();
             // (1) - this acquire-load synchronizes-with the release in
-            // billboard/process/biased_lock.cpp (2)
+            // rmem/base/biased_lock.cpp (2)
             if (depth != 0 || suspended_.load(std::memory_order_acquire) == 0) [[likely]]
                 return Grip::inside;
             // (3) - this release-store synchronizes-with the acquire-load in
-            // billboard/process/biased_lock.cpp (4)
+            // rmem/base/biased_lock.cpp (4)
             inside_.store(0, std::memory_order_release);
         }
         return enter_slowly();
@@ -61,7 +77,7 @@ public:
         const unsigned depth = inside_.load(std::memory_order_relaxed);
         RMEM_CHECK_IF(false, depth != 0);
         // (5) - this release-store synchronizes-with the acquire-load in
-        // billboard/process/biased_lock.cpp (4)
+        // rmem/base/biased_lock.cpp (4)
         inside_.store(depth - 1, std::memory_order_release);
     }
 
@@ -73,9 +89,9 @@ public:
             inside_.load(std::memory_order_relaxed) != 0) [[unlikely]]
             return false;
         inside_.store(1, std::memory_order_relaxed);
-        rmem::light_fence();
+        light_fence();
         // (6) - this acquire-load synchronizes-with the release in
-        // billboard/process/biased_lock.cpp (2)
+        // rmem/base/biased_lock.cpp (2)
         if (suspended_.load(std::memory_order_acquire) == 0) [[likely]]
             return true;
         leave_at_once();
@@ -84,7 +100,7 @@ public:
     /// Out again, after a try_enter() that was true.
     [[gnu::always_inline]] void leave_at_once() noexcept {
         // (7) - this release-store synchronizes-with the acquire-load in
-        // billboard/process/biased_lock.cpp (4)
+        // rmem/base/biased_lock.cpp (4)
         inside_.store(0, std::memory_order_release);
     }
 
@@ -110,6 +126,7 @@ private:
     [[nodiscard]] bool give_way_slowly(Grip& grip) noexcept;
     void lock() noexcept;
     void suspend_bias() noexcept;
+    void begin_waiting() noexcept;
 
     std::atomic<void*> owner_{};          ///< null: none
     std::atomic<unsigned> inside_{0};     ///< how often the owner has entered
@@ -118,6 +135,8 @@ private:
     std::mutex mutex_;
     std::atomic<void*> holder_{};  ///< of the mutex
     unsigned depth_ = 0;           ///< how often it has locked it
+    void (*knock_)(void*) = nullptr;
+    void* knock_with_ = nullptr;
 };
 
-}  // namespace billboard
+}  // namespace rmem

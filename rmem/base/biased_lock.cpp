@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "billboard/process/biased_lock.hpp"
+#include "rmem/base/biased_lock.hpp"
 
 #include "rmem/base/fence.hpp"
-#include "rmem/ring/waiting.hpp"
 
 #include <sched.h>
 #include <unistd.h>
 
-namespace billboard {
+namespace rmem {
 
 namespace {
 
@@ -19,15 +18,20 @@ constexpr unsigned kSleepUs = 50;
 
 void BiasedLock::adopt() noexcept {
     // relaxed is enough: only this thread knows the lock
-    if (rmem::register_fences()) owner_.store(self(), std::memory_order_relaxed);
+    if (register_fences()) owner_.store(self(), std::memory_order_relaxed);
+}
+
+void BiasedLock::begin_waiting() noexcept {
+    // relaxed is enough, here and where it is taken off: a hint for a thread that gives way
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    if (knock_ != nullptr) knock_(knock_with_);
 }
 
 void BiasedLock::lock() noexcept {
     if (mutex_.try_lock()) return;
-    // relaxed is enough, twice: a hint for a thread that gives way
-    waiting_.fetch_add(1, std::memory_order_relaxed);
+    begin_waiting();
     mutex_.lock();
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    waiting_.fetch_sub(1, std::memory_order_relaxed);  // enough: as in begin_waiting()
 }
 
 BiasedLock::Grip BiasedLock::enter_slowly() noexcept {
@@ -53,8 +57,8 @@ void BiasedLock::leave_slowly(Grip grip) noexcept {
         holder_.store(nullptr, std::memory_order_relaxed);
         mutex_.unlock();
     }
-    // (2) - this release synchronizes-with the acquire-loads in billboard/process/biased_lock.hpp
-    // (1) and in billboard/process/biased_lock.hpp (6)
+    // (2) - this release synchronizes-with the acquire-loads in rmem/base/biased_lock.hpp
+    // (1) and in rmem/base/biased_lock.hpp (6)
     if (grip == Grip::guest) suspended_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -74,20 +78,20 @@ BiasedLock::Grip BiasedLock::enter_as_guest() noexcept {
 void BiasedLock::suspend_bias() noexcept {
     // relaxed is enough: the fence orders it before the loads below, and against the owner's look
     suspended_.fetch_add(1, std::memory_order_relaxed);
-    rmem::heavy_fence();
+    heavy_fence();
     int looks = 0;
     // (4) - this acquire-load synchronizes-with the release-stores in
-    // billboard/process/biased_lock.hpp (3), in billboard/process/biased_lock.hpp (5) and in
-    // billboard/process/biased_lock.hpp (7)
+    // rmem/base/biased_lock.hpp (3), in rmem/base/biased_lock.hpp (5) and in
+    // rmem/base/biased_lock.hpp (7)
     while (inside_.load(std::memory_order_acquire) != 0) {
-        // relaxed is enough, twice: a hint for a thread that gives way
-        if (looks == 0) waiting_.fetch_add(1, std::memory_order_relaxed);
+        if (looks == 0) begin_waiting();
         if (++looks < kYieldsBeforeSleep) {
             ::sched_yield();
         } else {
             ::usleep(kSleepUs);
         }
     }
+    // relaxed is enough: as in begin_waiting()
     if (looks != 0) waiting_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -105,4 +109,4 @@ bool BiasedLock::give_way_slowly(Grip& grip) noexcept {
     return true;
 }
 
-}  // namespace billboard
+}  // namespace rmem

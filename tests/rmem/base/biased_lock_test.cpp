@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 // The lock of the process endpoint: one thread at a time is in, no matter which.
-#include "billboard/process/biased_lock.hpp"
+#include "rmem/base/biased_lock.hpp"
 
 #include "tests/support/broken.hpp"
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace billboard {
+namespace rmem {
 namespace {
 
 constexpr int kTimes = 3000;
@@ -102,4 +102,4 @@ TEST(BiasedLockDeathTest, checks_that_a_leaving_thread_was_inside) {
 }
 
 }  // namespace
-}  // namespace billboard
+}  // namespace rmem
