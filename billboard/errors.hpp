@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The failures of bbp_ calls: those of all C calls (rmem/base/failures.hpp), and the sentences that
-/// several calls say.
+/// The failures of bbp_ calls: those of all C calls (rmem/base/failures.hpp), and the sentences
+/// that several calls say.
 /// Thread safety: a sentence belongs to the calling thread.
 
 #include "billboard/bbp.h"

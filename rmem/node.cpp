@@ -9,7 +9,9 @@
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/link/sim/card.hpp"
 #include "rmem/link/udp/memory.hpp"
+#include "rmem/link/whole_words.hpp"
 #include "rmem/ring/joining.hpp"
+#include "rmem/stores/captured.hpp"
 
 #include <fmt/format.h>
 
@@ -125,6 +127,11 @@ public:
         if (direct_ != nullptr) return call(*direct_);
         return call(*card_);
     }
+    /// The right to use the card, where a store of the program may come in between.
+    CapturedStores::Hold hold() const { return CapturedStores::Hold(captured_.get()); }
+    /// Null: none are captured.
+    CapturedStores* captured() const noexcept { return captured_.get(); }
+    void capture(StoresMode mode) { captured_ = std::make_unique<CapturedStores>(*card_, mode); }
 
     std::uint32_t word(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.hpp
@@ -150,6 +157,13 @@ public:
     WriteResult write(C& card, std::size_t offset, const std::byte* from, std::size_t bytes);
     /// Out of line: what a store on `direct` does needs no stack.
     [[gnu::noinline]] WriteResult write_word(std::size_t offset, std::uint32_t value);
+    /// In the middle of a wait.
+    template <class C>
+    void give_way(C& card, CapturedStores::Hold& held, std::optional<std::size_t> awaited) {
+        card.end_wait();
+        held.give_way();
+        card.begin_wait(awaited);
+    }
     template <class C>
     std::uint32_t wait_change(C& card, std::size_t offset, std::uint32_t old, Deadline deadline);
     /// The result of a write without room.
@@ -160,11 +174,10 @@ public:
 private:
     [[noreturn]] void refuse_range(std::size_t offset, std::size_t bytes) const;
     [[noreturn]] void refuse_word(std::size_t offset) const;
-    template <class C>
-    void write_part(C& card, std::size_t offset, const std::byte* from, std::size_t bytes);
     void in_child() noexcept override {
         card_ = &in_child_;
         direct_ = nullptr;
+        static_cast<void>(captured_.release());  // another thread may have held its lock
     }
 
     std::unique_ptr<Card> own_;
@@ -173,7 +186,8 @@ private:
     DirectCard* direct_;  ///< the own one, by its type; null: of another link, or in a child
     std::byte* bank_;
     std::size_t size_;
-    std::size_t words_;  ///< whole ones
+    std::size_t words_;                         ///< whole ones
+    std::unique_ptr<CapturedStores> captured_;  // last: it uses the card
 };
 
 void Node::Impl::refuse_range(std::size_t offset, std::size_t bytes) const {
@@ -209,32 +223,19 @@ void Node::Impl::read(std::size_t offset, std::byte* to, std::size_t bytes) cons
     if (bytes != 0) read_part(bytes);
 }
 
-/// A part of one word: the word as the own bank has it, with this part new.
-template <class C>
-void Node::Impl::write_part(C& card, std::size_t offset, const std::byte* from, std::size_t bytes) {
-    const std::size_t inside = offset % kWordBytes;
-    std::uint32_t value = word(offset - inside);
-    std::memcpy(reinterpret_cast<std::byte*>(&value) + inside, from, bytes);
-    card.write(offset - inside, &value, kWordBytes);
-}
-
 template <class C>
 WriteResult Node::Impl::write(C& card, std::size_t offset, const std::byte* from,
                               std::size_t bytes) {
     check_range(offset, bytes);
     if (bytes == 0) return WriteResult::ok;
-    if (!card.room(bytes + 2 * kWordBytes)) return refusal();
-    const std::size_t head = std::min(bytes, (kWordBytes - offset % kWordBytes) % kWordBytes);
-    const std::size_t middle = (bytes - head) / kWordBytes * kWordBytes;
-    const std::size_t tail = bytes - head - middle;
-    if (head != 0) write_part(card, offset, from, head);
-    if (middle != 0) card.write(offset + head, from + head, middle);
-    if (tail != 0) write_part(card, offset + head + middle, from + head + middle, tail);
+    if (!card.room(bytes + kCompletedBytes)) return refusal();
+    write_whole_words(card, bank_, offset, from, bytes);
     card.commit();
     return WriteResult::ok;
 }
 
 WriteResult Node::Impl::write_word(std::size_t offset, std::uint32_t value) {
+    const auto held = hold();
     if (card_->write_word_at_once(offset, value)) return WriteResult::ok;
     if (!card_->room(kWordBytes)) return refusal();
     card_->write(offset, &value, kWordBytes);
@@ -249,11 +250,14 @@ std::uint32_t Node::Impl::wait_change(C& card, std::size_t offset, std::uint32_t
     std::uint32_t value = word(offset);
     if (value != old) return value;
     const std::int64_t since = now_ns();
+    auto held = hold();
     card.begin_wait(offset);
     bool expired = false;
     while (value == old && !expired) {
         expired = card.wait(deadline) == Step::expired;
         value = word(offset);
+        if (held.is_awaited()) [[unlikely]]
+            give_way(card, held, offset);
     }
     if (value != old) card.has_seen(offset, value, since);
     card.end_wait();
@@ -310,6 +314,24 @@ const std::byte* Node::bank() {
     return impl_->bank();
 }
 
+std::byte* Node::stores(StoresMode mode) {
+    Card& card = impl_->card();
+    const Ring* const ring = card.ring();
+    if (ring == nullptr) {
+        throw Error(Errc::unknown_link,
+                    "a simulated process (link sim) stores by Node::write alone: its memory is "
+                    "no shared memory; use link direct, ring or udp");
+    }
+    card.keep_applying();
+    if (impl_->direct() != nullptr) return card.bank();
+    if (impl_->captured() == nullptr) impl_->capture(mode);
+    if (impl_->captured()->mode() == mode) return impl_->captured()->memory();
+    throw Error(Errc::invalid_argument,
+                fmt::format("the stores of this node are captured in the way {} already, and not "
+                            "{} as well; ask for one of them",
+                            name_of(impl_->captured()->mode()), name_of(mode)));
+}
+
 std::uint32_t Node::load(std::size_t offset) {
     impl_->check_word(offset);
     impl_->with_card([](auto& card) { card.before_load(1); });
@@ -329,6 +351,7 @@ void Node::read(std::size_t offset, void* to, std::size_t bytes) {
 }
 
 WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes) {
+    const auto held = impl_->hold();
     return impl_->with_card([&](auto& card) {
         return impl_->write(card, offset, static_cast<const std::byte*>(from), bytes);
     });
@@ -344,7 +367,16 @@ WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
 }
 
 bool Node::flush(Deadline deadline) {
-    return impl_->card().flush(deadline);
+    Card& card = impl_->card();
+    if (impl_->captured() == nullptr) return card.flush(deadline);
+    for (;;) {  // in slices, between which others may store
+        auto held = impl_->hold();
+        const Deadline slice = Deadline::in(CapturedStores::kLongestHoldNs);
+        const bool is_last = deadline.at_ns <= slice.at_ns;
+        if (card.flush(is_last ? deadline : slice)) return true;
+        if (is_last || !card.is_member()) return false;
+        held.give_way();
+    }
 }
 
 void Node::poll() {
@@ -359,30 +391,37 @@ std::uint32_t Node::wait_change(std::size_t offset, std::uint32_t old, Deadline 
 }
 
 void Node::set_write_me_last(bool on) {
+    const auto held = impl_->hold();
     impl_->card().set_write_me_last(on);
 }
 void Node::set_data_filter(bool on) {
+    const auto held = impl_->hold();
     impl_->card().set_data_filter(on);
 }
 
 // ---- Interrupts
 
 void Node::watch(std::size_t offset, std::size_t bytes, Trigger trigger) {
+    const auto held = impl_->hold();
     impl_->card().interrupts().watch(offset, bytes, trigger);
 }
 void Node::unwatch(std::size_t offset, std::size_t bytes) {
+    const auto held = impl_->hold();
     impl_->card().interrupts().unwatch(offset, bytes);
 }
 void Node::mark(std::size_t offset, std::size_t bytes) {
+    const auto held = impl_->hold();
     impl_->card().interrupts().mark(offset, bytes);
 }
 void Node::unmark(std::size_t offset, std::size_t bytes) {
+    const auto held = impl_->hold();
     impl_->card().interrupts().unmark(offset, bytes);
 }
 
 std::optional<Interrupt> Node::next_interrupt(Deadline deadline) {
     Card& card = impl_->card();
     CardInterrupts& interrupts = card.interrupts();
+    auto held = impl_->hold();
     // One that is here already is not held up by what else there is to do.
     auto taken = interrupts.take();
     if (taken) return taken;
@@ -398,6 +437,8 @@ std::optional<Interrupt> Node::next_interrupt(Deadline deadline) {
     while (!taken && !expired) {
         expired = card.wait(deadline) == Step::expired;
         taken = interrupts.take();
+        if (held.is_awaited()) [[unlikely]]
+            impl_->give_way(card, held, std::nullopt);
     }
     card.end_wait();
     return taken;

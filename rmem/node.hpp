@@ -65,6 +65,7 @@
 #include "rmem/interrupts.hpp"
 #include "rmem/ring/bound_violation.hpp"
 #include "rmem/ring/counters.hpp"
+#include "rmem/stores/mode.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -114,6 +115,12 @@ public:
     /// True when every live node has applied all own writes; false when the deadline passed.
     [[nodiscard]] bool flush(Deadline deadline);
     void poll();  ///< applies what is due
+    /// The memory, for plain stores that travel (rmem/stores/mode.hpp): on `direct` the bank
+    /// itself, where stores wake and interrupt nobody; elsewhere a view of it, whose stores are
+    /// captured. Asked for again it is the same, and of the same mode. From then on any thread may
+    /// store, and make the calls of this node. Throws Error(unknown_link) where the mode is not to
+    /// be had.
+    std::byte* stores(StoresMode mode);
     /// Waits until the word differs from `old` (or the deadline); returns what it holds then.
     std::uint32_t wait_change(std::size_t offset, std::uint32_t old, Deadline deadline);
 

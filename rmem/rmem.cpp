@@ -51,7 +51,7 @@ int of_node(const rmem_node* node, Body&& body) noexcept {
     if (result == WriteResult::again) return RMEM_EAGAIN;
     return fail(RMEM_EPEER,
                 "nothing was written: the others have dropped this node, or its daemon has ended; "
-                "close the node and open it anew");
+                "close the node and open it once more");
 }
 
 [[gnu::always_inline]] inline int code_of(WriteResult result) {
@@ -232,6 +232,24 @@ int rmem_poll(rmem_node* node) {
     });
 }
 
+// ---- Plain stores
+
+int rmem_stores(rmem_node* node, int mode, void** memory) {
+    if (memory == nullptr) return no_place("the memory");
+    *memory = nullptr;
+    return on_node(node, [&](rmem::Node& n) -> int {
+        if (mode < RMEM_STORES_DEFAULT || mode > RMEM_STORES_SCAN) {
+            return fail(RMEM_EINVAL,
+                        fmt::format("there is no way {} to capture stores; give "
+                                    "RMEM_STORES_DEFAULT, _EXACT, _INSTRUMENTED or _SCAN",
+                                    mode));
+        }
+        *memory = n.stores(mode == RMEM_STORES_DEFAULT ? rmem::stores_setting()
+                                                       : static_cast<rmem::StoresMode>(mode));
+        return RMEM_OK;
+    });
+}
+
 // ---- Card options
 
 int rmem_set_write_me_last(rmem_node* node, int on) {
@@ -252,9 +270,9 @@ int rmem_set_data_filter(rmem_node* node, int on) {
 int rmem_watch(rmem_node* node, size_t offset, size_t bytes, int trigger) {
     return on_node(node, [&](rmem::Node& n) -> int {
         if (trigger != RMEM_ANY_WRITE && trigger != RMEM_MARKED) {
-            return fail(RMEM_EINVAL, fmt::format("there is no trigger {}; give RMEM_ANY_WRITE or "
-                                                 "RMEM_MARKED",
-                                                 trigger));
+            return fail(RMEM_EINVAL,
+                        fmt::format("there is no trigger {}; it is RMEM_ANY_WRITE or RMEM_MARKED",
+                                    trigger));
         }
         n.watch(offset, bytes,
                 trigger == RMEM_MARKED ? rmem::Trigger::marked : rmem::Trigger::any_write);

@@ -24,7 +24,7 @@
  * Progress      Calls that wait or look bring in what others write. A program that reads by plain
  *               loads (rmem_bank) or computes is served by a thread of the library.
  * Dropped       On link udp the others may drop a node that was silent for too long. Its writes
- *               are RMEM_EPEER from then on; close it and open it anew.
+ *               are RMEM_EPEER from then on; close it and open it once more.
  * Rings         A process may open several nodes, of one ring or of several
  *               (rmem_open_with), and send messages besides (billboard/bbp.h).
  * Threads       One thread at a time may be inside a call of a node, but rmem_load, rmem_read,
@@ -108,8 +108,7 @@ RMEM_API int rmem_is_member(const rmem_node* node);
 
 /* ---- Memory */
 
-/* The own bank, for loads of any kind from now on: null on failure. A store through it is undefined
- * behaviour. */
+/* The own bank, for loads of any kind from now on: null on failure. For stores: rmem_stores. */
 RMEM_API const void* rmem_bank(rmem_node* node);
 
 /* The word; the latest that has arrived. 0 for an offset that is refused (rmem_last_error). */
@@ -129,6 +128,28 @@ RMEM_API int rmem_wait_change(rmem_node* node, size_t offset, uint32_t old, uint
 
 /* Brings in what is due. */
 RMEM_API int rmem_poll(rmem_node* node);
+
+/* ---- Plain stores */
+
+enum {
+    RMEM_STORES_DEFAULT = 0, /* as RMEM_STORES says; unset: instrumented in a program of       */
+                             /* rmem-cc, else exact on x86-64, else scan                       */
+    RMEM_STORES_EXACT = 1,   /* each store, in program order, whatever the instruction         */
+    RMEM_STORES_INSTRUMENTED =
+        2,               /* each store of code that rmem-cc has compiled                   */
+    RMEM_STORES_SCAN = 3 /* what has changed since the last look, some microseconds ago    */
+};
+
+/* Stores in *memory the user's memory, from offset 0, for loads and for stores that travel as
+ * rmem_write's do, without a call. On `direct` it is the bank: a store costs what a store costs,
+ * and wakes and interrupts nobody. On other links stores are captured, in the way `mode` says, for
+ * as long as the node is open; any thread may store, beside the calls of the node. What finds no
+ * room waits for it. Asked for again it is the same memory.
+ *   exact         some microseconds a store; several bytes that one instruction stores are one
+ *                 write. The system cannot store there: read(2) into it is EFAULT. A store of a
+ *                 fork()ed child ends the child.
+ * How they differ, and which to take: rmem_stores(3). */
+RMEM_API int rmem_stores(rmem_node* node, int mode, void** memory);
 
 /* ---- Card options */
 

@@ -112,11 +112,14 @@ public:
         return owner_.load(std::memory_order_relaxed) == nullptr;
     }
 
-    /// Whether there was anybody.
-    bool give_way(Grip& grip) noexcept {
-        // relaxed is enough: a thread that waits is seen at the next call
-        return waiting_.load(std::memory_order_relaxed) != 0 && give_way_slowly(grip);
+    /// Whether a thread waits to come in.
+    bool is_awaited() const noexcept {
+        // relaxed is enough: a thread that waits is seen at the next look
+        return waiting_.load(std::memory_order_relaxed) != 0;
     }
+
+    /// Whether there was anybody.
+    bool give_way(Grip& grip) noexcept { return is_awaited() && give_way_slowly(grip); }
 
 private:
     /// The calling thread: pthread_self() is a call.

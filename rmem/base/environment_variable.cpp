@@ -98,6 +98,7 @@ const std::vector<std::string>& setting_names() {
         "RMEM_RING",
         "RMEM_SIZE",
         "RMEM_SPIN",
+        "RMEM_STORES",
         "RMEM_STOP_AT",
         "RMEM_TIMING",
         "RMEM_UNIX_GROUP",

@@ -91,6 +91,9 @@ inline constexpr std::size_t kCountersPerPort = 16;
     X(engine_takeovers, other, "events", "times the helper thread ran the engine for a busy rank") \
     X(faults_injected, other, "events", "faults injected by RMEM_FAULTS")                          \
     X(records_refused, refusals, "records", "records of a log that are not valid; skipped")        \
+    X(stores_captured, work, "stores", "plain stores of programs into their view of the memory")   \
+    X(stores_held_off, back_pressure, "stores", "captured stores that waited for room")            \
+    X(stores_lost, losses, "stores", "captured stores that reached the own bank alone")            \
     X(messages_sampled, work, "samples", "on direct one of 1024 short messages from rank to rank")
 
 RMEM_DEFINE_KIND_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kCountersPerBlock);

@@ -338,6 +338,17 @@ std::vector<std::string> Segment::others() {
 Segment::Segment(std::string ring, Descriptor fd, ipc::mapped_region region)
     : ring_(std::move(ring)), fd_(std::move(fd)), region_(std::move(region)) {}
 
+ipc::mapped_region Segment::map_again(const std::byte* place, std::size_t bytes,
+                                      Access access) const {
+    try {
+        return {Mappable{fd_.get()}, access == Access::load ? ipc::read_only : ipc::read_write,
+                place - data(), bytes};
+    } catch (const ipc::interprocess_exception& e) {
+        throw Error(Errc::system,
+                    fmt::format("mapping {} once more: {}", object_name(ring_), e.what()));
+    }
+}
+
 std::optional<gid_t> Segment::group() const {
     struct stat status {};
     if (::fstat(fd_.get(), &status) != 0) fail(ring_, "looking at", errno);

@@ -92,6 +92,12 @@ public:
     std::byte* data() const noexcept { return static_cast<std::byte*>(region_.get_address()); }
     std::size_t size() const noexcept { return region_.get_size(); }
 
+    /// A second mapping of the bytes from `place` on, which is in this one: whole pages.
+    enum class Access { load, load_and_store };
+    [[nodiscard]] boost::interprocess::mapped_region map_again(const std::byte* place,
+                                                               std::size_t bytes,
+                                                               Access access) const;
+
     /// The group that shares it; nothing: none.
     std::optional<gid_t> group() const;
 

@@ -206,6 +206,7 @@ LAYERS = (
     "rmem/sim",
     "rmem/link/sim",
     "rmem/recording",
+    "rmem/stores",
     "rmem",
     "billboard/boards",
     "billboard/bbp.h billboard/endpoint.hpp billboard/environment billboard/errors",

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/stores/captured.hpp"
+
+#include "rmem/link/whole_words.hpp"
+#include "rmem/ring/waiting.hpp"
+#include "rmem/stores/signal_chain.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace rmem {
+
+namespace {
+
+constexpr unsigned kTriesPerLook = 64;  ///< for room, between looks at the program's signals
+
+void complain(std::string_view sentence) noexcept {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, sentence.data(), sentence.size());
+}
+
+}  // namespace
+
+CapturedStores::CapturedStores(Card& card, StoresMode mode)
+    : card_(card), mode_(mode), bank_(card.bank()) {
+    // Another thread that stores ends what the node's thread sleeps in.
+    lock_.on_wait(
+        [](void* with) {
+            const Card& mine = *static_cast<const Card*>(with);
+            wake_rank(*mine.ring(), mine.member().rank);
+        },
+        &card_);
+    lock_.adopt();
+    stores_ = stores::capture(mode, *card.ring(), card.member().node, *this);
+    card_.keep_applying();  // the program loads by itself
+}
+
+void CapturedStores::take(std::size_t offset, const void* from, std::size_t bytes) noexcept {
+    const auto* const data = static_cast<const std::byte*>(from);
+    if (lock_.is_mine()) return defer(offset, data, bytes);
+    const Hold hold(this);
+    send(offset, data, bytes);
+}
+
+void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {
+    card_.count_one(LinkCounter::stores_captured);
+    if (!await_room(bytes + kCompletedBytes)) return keep_here(offset, from, bytes);
+    write_whole_words(card_, bank_, offset, from, bytes);
+    card_.commit();
+}
+
+/// False: there will be none.
+bool CapturedStores::await_room(std::size_t bytes) noexcept {
+    if (card_.room(bytes)) return true;
+    card_.count_one(LinkCounter::stores_held_off);
+    for (unsigned tries = 1; card_.is_member(); ++tries) {
+        card_.poll();
+        if (card_.room(bytes)) return true;
+        card_.give_way();
+        if (tries % kTriesPerLook == 0 && stores::is_asked_to_end()) return false;
+    }
+    if (!std::exchange(has_complained_, true)) {
+        complain(
+            "rmem: the others have dropped this node, and its stores reach nobody any more; "
+            "close it and open it once more\n");
+    }
+    return false;
+}
+
+void CapturedStores::keep_here(std::size_t offset, const std::byte* from,
+                               std::size_t bytes) noexcept {
+    std::copy_n(from, bytes, bank_ + offset);
+    card_.count_one(LinkCounter::stores_lost);
+}
+
+// ---- Stores of signal handlers
+
+void CapturedStores::defer(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {
+    std::copy_n(from, bytes, bank_ + offset);
+    while (bytes != 0) {
+        // relaxed is enough, also where it is stored: this thread alone is inside
+        const std::size_t count = deferred_count_.load(std::memory_order_relaxed);
+        if (count == deferred_.size()) return card_.count_one(LinkCounter::stores_lost);
+        Deferred& next = deferred_[count];
+        next.offset = offset;
+        next.bytes = std::min(bytes, kDeferredBytes);
+        std::copy_n(from, next.bytes, next.data.data());
+        offset += next.bytes;
+        from += next.bytes;
+        bytes -= next.bytes;
+        deferred_count_.store(count + 1, std::memory_order_relaxed);  // enough: as above
+    }
+}
+
+void CapturedStores::send_deferred() noexcept {
+    // relaxed is enough, here and below: as in defer()
+    for (std::size_t i = 0; i < deferred_count_.load(std::memory_order_relaxed); ++i)
+        send(deferred_[i].offset, deferred_[i].data.data(), deferred_[i].bytes);
+    deferred_count_.store(0, std::memory_order_relaxed);  // enough: as above
+}
+
+void CapturedStores::leave(BiasedLock::Grip grip) noexcept {
+    // relaxed is enough, twice: of handlers on this thread. One between look and leaving is found
+    // by the second look.
+    if (deferred_count_.load(std::memory_order_relaxed) != 0) send_deferred();
+    lock_.leave(grip);
+    if (deferred_count_.load(std::memory_order_relaxed) == 0 || lock_.is_mine()) return;
+    const Hold again(this);
+}
+
+}  // namespace rmem

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The plain stores of a program on their way: what is captured goes to the node's card, one store
+/// after the other and beside the calls of the node.
+///
+/// A store that finds no room waits for it, as one to a card with hold-off does; a signal that
+/// would end the program ends that, and the store reaches the own bank alone, counted. So does a
+/// store of a node that is no member any more, which is said once on stderr.
+/// A signal handler of the program may store while its thread is inside a call of the node: the
+/// store is in the bank at once, and on its way when the call ends.
+///
+/// Thread safety: stores from any thread; `Hold` from the node's, around each use of its card.
+/// Progress: a holder that waits gives way to those that store.
+
+#include "rmem/base/biased_lock.hpp"
+#include "rmem/link/card.hpp"
+#include "rmem/stores/stores.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+namespace rmem {
+
+class RMEM_API CapturedStores final : private stores::StoreTaker {
+public:
+    /// How long a call of the node may go on that gives no way.
+    static constexpr std::int64_t kLongestHoldNs = 1'000'000;
+
+    CapturedStores(Card& card, StoresMode mode);
+
+    std::byte* memory() const noexcept { return stores_->memory(); }
+    StoresMode mode() const noexcept { return mode_; }
+
+    /// The right to use the card; none is needed where `captured` is null.
+    class Hold {
+    public:
+        explicit Hold(CapturedStores* captured) : captured_(captured) {
+            if (captured_ != nullptr) [[unlikely]]
+                grip_ = captured_->lock_.enter();
+        }
+        ~Hold() {
+            if (captured_ != nullptr) [[unlikely]]
+                captured_->leave(grip_);
+        }
+        Hold(const Hold&) = delete;
+        Hold& operator=(const Hold&) = delete;
+
+        /// Whether somebody waits to store.
+        [[nodiscard]] bool is_awaited() const noexcept {
+            return captured_ != nullptr && captured_->lock_.is_awaited();
+        }
+        void give_way() { captured_->lock_.give_way(grip_); }
+
+    private:
+        CapturedStores* const captured_;
+        BiasedLock::Grip grip_{};
+    };
+
+private:
+    static constexpr std::size_t kDeferredBytes = 64;
+
+    struct Deferred {
+        std::size_t offset, bytes;
+        std::array<std::byte, kDeferredBytes> data;
+    };
+
+    void take(std::size_t offset, const void* from, std::size_t bytes) noexcept override;
+    void send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
+    [[nodiscard]] bool await_room(std::size_t bytes) noexcept;
+    void keep_here(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
+    void defer(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
+    void send_deferred() noexcept;
+    void leave(BiasedLock::Grip grip) noexcept;
+
+    Card& card_;
+    const StoresMode mode_;
+    std::byte* const bank_;
+    BiasedLock lock_;
+    std::array<Deferred, 64> deferred_;
+    std::atomic<std::size_t> deferred_count_{0};  ///< changed by the thread inside
+    bool has_complained_ = false;
+    std::unique_ptr<stores::Stores> stores_;  // last: it uses the rest
+};
+
+}  // namespace rmem

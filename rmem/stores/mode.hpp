@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The ways in which plain stores of a program are captured (docs/design/captured-stores.md).
+
+#include "rmem/error.hpp"
+
+#include <string>
+
+namespace rmem {
+
+enum class StoresMode : int {
+    exact = 1,         ///< each store, in program order, whatever the instruction
+    instrumented = 2,  ///< each store of code that rmem-cc has compiled
+    scan = 3,          ///< what has changed since the last look, some microseconds ago
+};
+
+RMEM_API const char* name_of(StoresMode mode) noexcept;
+/// Throws Error(bad_environment).
+RMEM_API StoresMode parse_stores(const std::string& text);
+/// RMEM_STORES; unset: instrumented in a program that rmem-cc has linked, else exact where there is
+/// such a thing, else scan.
+RMEM_API StoresMode stores_setting();
+
+}  // namespace rmem

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/stores/stores.hpp"
+
+#include "rmem/ring/segment.hpp"
+#include "rmem/stores/trapped_view.hpp"
+
+#include <fmt/format.h>
+
+namespace rmem::stores {
+
+namespace {
+
+class ExactStores final : public Stores {
+public:
+    ExactStores(const Ring& ring, unsigned node, StoreTaker& taker)
+        : mapping_(ring.segment().map_again(ring.bank(node), ring.config().user_bytes,
+                                            Segment::Access::load)),
+          view_({memory(), ring.config().user_bytes}, ring.bank(node), taker) {}
+
+    std::byte* memory() const noexcept override {
+        return static_cast<std::byte*>(mapping_.get_address());
+    }
+
+private:
+    const boost::interprocess::mapped_region mapping_;
+    TrappedView view_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stores> capture(StoresMode mode, const Ring& ring, unsigned node,
+                                StoreTaker& taker) {
+    if (mode == StoresMode::exact) return std::make_unique<ExactStores>(ring, node, taker);
+    throw Error(Errc::unknown_link,
+                fmt::format("this build cannot capture stores in the way {}", name_of(mode)));
+}
+
+}  // namespace rmem::stores

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A view of a bank that cannot be written: each store stops the program, and is performed for it.
+///
+/// The fault's handler finds out what the instruction stores (rmem/stores/instruction.hpp), hands
+/// that to the taker, and lets the program go on behind the instruction. An instruction that is not
+/// known is single-stepped: with an address register moved to the bank itself, and all signals
+/// blocked, until the trap behind it. So every store is taken in the program's order, whatever the
+/// instruction; one that can be neither performed nor stepped is an error of the program's, by its
+/// own handler or its end, with a line on stderr.
+///
+/// Order       each thread's own; between threads the taker's.
+/// Signals     the program's handlers of SIGSEGV and SIGTRAP get all that is not ours
+///             (rmem/stores/signal_chain.hpp), also with a stack of their own. A handler may store
+///             into the view, too.
+/// The kernel  does not store through the view: read(2) into it is EFAULT. write(2) from it works.
+/// Fork        a child's store ends the child, with a line on stderr: the memory is its parent's.
+/// Source      x86-64 alone; elsewhere the constructor throws Error(unknown_link).
+/// Thread safety: any thread stores; the object is one thread's.
+
+#include "rmem/base/at_fork.hpp"
+#include "rmem/stores/instruction.hpp"
+#include "rmem/stores/taker.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rmem::stores {
+
+class RMEM_API TrappedView final : public Destination, private AtFork {
+public:
+    static constexpr std::size_t kMost = 64;  ///< in a process
+
+    /// `view` is mapped for reading alone; `bank` is the same memory, for writing. They outlive
+    /// this.
+    TrappedView(std::span<const std::byte> view, std::byte* bank, StoreTaker& taker);
+    ~TrappedView();
+
+    // ---- Destination, for the handler
+    [[nodiscard]] bool covers(std::uint64_t address, std::size_t bytes) const noexcept override;
+    void store(std::uint64_t address, const void* from, std::size_t bytes) noexcept override;
+    [[nodiscard]] bool read(std::uint64_t address, void* to,
+                            std::size_t bytes) const noexcept override;
+
+    [[nodiscard]] bool is_parents() const noexcept { return is_parents_; }
+    /// From the view to the bank.
+    [[nodiscard]] std::uint64_t distance() const noexcept;
+
+private:
+    void in_child() noexcept override { is_parents_ = true; }
+
+    const std::uint64_t begin_;
+    const std::size_t bytes_;
+    std::byte* const bank_;
+    StoreTaker& taker_;
+    bool is_parents_ = false;
+};
+
+}  // namespace rmem::stores

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: plain
+
+/// Each instruction that stores does to a view, its registers and its flags what it does to plain
+/// memory. Both are run: the one by the processor, the other by the fault's handler.
+
+#include "rmem/stores/instruction.hpp"
+
+#include "rmem/stores/trapped_view.hpp"
+#include "tests/rmem/stores/two_mappings.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#if defined(__x86_64__)
+
+namespace rmem::test {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::size_t kPlace = 512;  ///< where an instruction stores, more or less
+constexpr std::uint64_t kArithmeticFlags = 0x8D5;
+
+/// What an instruction finds, and leaves.
+struct State {
+    std::uint64_t rax = 0, rbx = 0, rcx = 0, rdx = 0, rsi = 0, rdi = 0, flags = 0;
+    alignas(64)
+        std::array<std::uint64_t, 48> vectors{};  ///< four registers; then what indices are cut by
+    std::uint64_t mask = 0;
+};
+
+using Run = void (*)(State&);
+
+struct Snippet {
+    const char* text;
+    Run run;
+};
+
+// Below the red zone, and with the direction flag as the compiler wants it afterwards.
+#define RMEM_RUN(load_vectors, text)                                                        \
+    {                                                                                       \
+        text, [](State& s) {                                                                \
+            asm volatile("lea -128(%%rsp), %%rsp\n\t" load_vectors                          \
+                         "pushq %[flags]\n\tpopfq\n\t" text                                 \
+                         "\n\tpushfq\n\tpopq %[flags]\n\tcld\n\tlea 128(%%rsp), %%rsp"      \
+                         : "+a"(s.rax), "+b"(s.rbx), "+c"(s.rcx), "+d"(s.rdx), "+S"(s.rsi), \
+                           "+D"(s.rdi), [flags] "+r"(s.flags)                               \
+                         : [v] "r"(s.vectors.data()), [k] "r"(s.mask)                       \
+                         : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "st", "st(1)");  \
+        }                                                                                   \
+    }
+#define GENERAL(text) RMEM_RUN("", text)
+#define SSE(text)                                                                                \
+    RMEM_RUN("movups (%[v]), %%xmm0\n\tmovups 64(%[v]), %%xmm1\n\tmovups 128(%[v]), %%xmm2\n\t", \
+             text)
+#define AVX(text)                                                                              \
+    RMEM_RUN(                                                                                  \
+        "vmovups (%[v]), %%ymm0\n\tvmovups 64(%[v]), %%ymm1\n\tvmovups 128(%[v]), %%ymm2\n\t", \
+        text "\n\tvzeroupper")
+#define AVX512(text)                                                                          \
+    RMEM_RUN(                                                                                 \
+        "vmovups (%[v]), %%zmm0\n\tvmovups 64(%[v]), %%zmm1\n\tvmovups 128(%[v]), %%zmm2\n\t" \
+        "vmovups 192(%[v]), %%zmm19\n\tkmovq %[k], %%k1\n\t",                                 \
+        text "\n\tvzeroupper")
+
+const Snippet kMoves[] = {
+    GENERAL("movb %%al, (%%rdi)"),
+    GENERAL("movb %%ah, 3(%%rdi)"),
+    GENERAL("movw %%ax, 6(%%rdi)"),
+    GENERAL("movl %%edx, 5(%%rdi)"),
+    GENERAL("movq %%rdx, -8(%%rdi)"),
+    GENERAL("movb $0x7F, (%%rdi)"),
+    GENERAL("movw $-2, (%%rdi)"),
+    GENERAL("movl $0x12345678, (%%rdi,%%rcx,4)"),
+    GENERAL("movq $-3, (%%rdi,%%rcx,8)"),
+    GENERAL("movl %%r8d, 8(%%rdi)"),
+    GENERAL("movnti %%rax, 16(%%rdi)"),
+    GENERAL("movbe %%rax, 16(%%rdi)"),
+    GENERAL("movbe %%ax, 16(%%rdi)"),
+    GENERAL("movw %%ds, (%%rdi)"),
+    GENERAL("movl $1, (%%rdi)\n\tmovl $2, 4(%%rdi)\n\tmovq %%rax, 8(%%rdi)\n\taddl $3, (%%rdi)"),
+};
+
+const Snippet kArithmetic[] = {
+    GENERAL("addb %%al, (%%rdi)"),
+    GENERAL("addw %%ax, (%%rdi)"),
+    GENERAL("addl %%eax, (%%rdi)"),
+    GENERAL("addq %%rax, (%%rdi)"),
+    GENERAL("addl $1, (%%rdi)"),
+    GENERAL("addq $-1, (%%rdi)"),
+    GENERAL("adcl %%eax, (%%rdi)"),
+    GENERAL("adcq %%rax, (%%rdi)"),
+    GENERAL("subb $3, (%%rdi)"),
+    GENERAL("subq %%rdx, (%%rdi)"),
+    GENERAL("sbbl %%eax, (%%rdi)"),
+    GENERAL("andl %%eax, (%%rdi)"),
+    GENERAL("orw %%ax, (%%rdi)"),
+    GENERAL("xorq %%rax, (%%rdi)"),
+    GENERAL("incb (%%rdi)"),
+    GENERAL("incl (%%rdi)"),
+    GENERAL("decq (%%rdi)"),
+    GENERAL("negw (%%rdi)"),
+    GENERAL("negl (%%rdi)"),
+    GENERAL("notq (%%rdi)"),
+    GENERAL("lock addl %%eax, (%%rdi)"),
+    GENERAL("lock incq (%%rdi)"),
+    GENERAL("lock xaddl %%eax, (%%rdi)"),
+    GENERAL("xaddb %%dl, (%%rdi)"),
+    GENERAL("lock xaddq %%rdx, (%%rdi)"),
+    GENERAL("xchgl %%eax, (%%rdi)"),
+    GENERAL("xchgb %%ah, (%%rdi)"),
+    GENERAL("xchgq %%rdx, (%%rdi)"),
+    GENERAL("lock cmpxchgl %%edx, (%%rdi)"),
+    GENERAL("movl (%%rdi), %%eax\n\tlock cmpxchgl %%edx, (%%rdi)"),
+    GENERAL("movq (%%rdi), %%rax\n\tlock cmpxchgq %%rdx, (%%rdi)"),
+    GENERAL("movb (%%rdi), %%al\n\tcmpxchgb %%dl, (%%rdi)"),
+};
+
+const Snippet kConditions[] = {
+    GENERAL("seto (%%rdi)"),  GENERAL("setno (%%rdi)"), GENERAL("setb (%%rdi)"),
+    GENERAL("setnb (%%rdi)"), GENERAL("setz (%%rdi)"),  GENERAL("setnz (%%rdi)"),
+    GENERAL("setbe (%%rdi)"), GENERAL("seta (%%rdi)"),  GENERAL("sets (%%rdi)"),
+    GENERAL("setns (%%rdi)"), GENERAL("setp (%%rdi)"),  GENERAL("setnp (%%rdi)"),
+    GENERAL("setl (%%rdi)"),  GENERAL("setge (%%rdi)"), GENERAL("setle (%%rdi)"),
+    GENERAL("setg (%%rdi)"),
+};
+
+const Snippet kStrings[] = {
+    GENERAL("stosb"),
+    GENERAL("stosl"),
+    GENERAL("rep stosb"),
+    GENERAL("rep stosw"),
+    GENERAL("rep stosq"),
+    GENERAL("movsb"),
+    GENERAL("movsq"),
+    GENERAL("rep movsb"),
+    GENERAL("rep movsl"),
+    GENERAL("std\n\trep movsb"),
+    GENERAL("std\n\trep stosq"),
+    GENERAL("lea -1(%%rdi), %%rsi\n\trep movsb"),  // a pattern of one byte
+    GENERAL("lea -6(%%rdi), %%rsi\n\trep movsw"),
+    GENERAL("lea 3(%%rdi), %%rsi\n\trep movsb"),
+};
+
+const Snippet kSse[] = {
+    SSE("movups %%xmm0, (%%rdi)"),        SSE("movaps %%xmm1, (%%rdi)"),
+    SSE("movdqu %%xmm2, 5(%%rdi)"),       SSE("movntps %%xmm0, (%%rdi)"),
+    SSE("movntdq %%xmm0, (%%rdi)"),       SSE("movss %%xmm0, 4(%%rdi)"),
+    SSE("movsd %%xmm1, 4(%%rdi)"),        SSE("movd %%xmm1, 4(%%rdi)"),
+    SSE("movq %%xmm1, 4(%%rdi)"),         SSE("movlps %%xmm1, (%%rdi)"),
+    SSE("movhps %%xmm1, (%%rdi)"),        SSE("movhpd %%xmm0, (%%rdi)"),
+    SSE("extractps $2, %%xmm0, (%%rdi)"), SSE("pextrb $13, %%xmm0, (%%rdi)"),
+    SSE("pextrw $5, %%xmm0, (%%rdi)"),    SSE("pextrd $3, %%xmm0, (%%rdi)"),
+    SSE("pextrq $1, %%xmm0, (%%rdi)"),    SSE("maskmovdqu %%xmm1, %%xmm0"),
+};
+
+const Snippet kAvx[] = {
+    AVX("vmovups %%ymm0, (%%rdi)"),
+    AVX("vmovaps %%ymm1, (%%rdi)"),
+    AVX("vmovdqu %%ymm2, 7(%%rdi)"),
+    AVX("vmovntdq %%ymm2, (%%rdi)"),
+    AVX("vmovups %%xmm0, (%%rdi)"),
+    AVX("vmovss %%xmm0, (%%rdi)"),
+    AVX("vmovhps %%xmm0, (%%rdi)"),
+    AVX("vpextrd $1, %%xmm0, (%%rdi)"),
+    AVX("vextractf128 $1, %%ymm0, (%%rdi)"),
+    AVX("vextracti128 $0, %%ymm1, (%%rdi)"),
+    AVX("vmaskmovps %%ymm0, %%ymm1, (%%rdi)"),
+    AVX("vpmaskmovq %%ymm0, %%ymm1, (%%rdi)"),
+    AVX("vmaskmovdqu %%xmm1, %%xmm0"),
+};
+
+const Snippet kAvx512[] = {
+    AVX512("vmovups %%zmm0, (%%rdi)"),
+    AVX512("vmovdqa64 %%zmm19, (%%rdi)"),
+    AVX512("vmovdqu8 %%zmm19, 3(%%rdi)"),
+    AVX512("vmovdqu64 %%ymm19, (%%rdi)"),
+    AVX512("vmovntdq %%zmm1, (%%rdi)"),
+    AVX512("vmovdqu8 %%zmm0, (%%rdi)%{%%k1%}"),
+    AVX512("vmovdqu32 %%zmm19, (%%rdi)%{%%k1%}"),
+    AVX512("vmovupd %%ymm1, (%%rdi)%{%%k1%}"),
+    AVX512("kmovw %%k1, (%%rdi)"),
+    AVX512("kmovq %%k1, (%%rdi)"),
+    AVX512("vpandd 320(%[v])%{1to16%}, %%zmm2, %%zmm2\n\t"
+           "vpscatterdd %%zmm0, (%%rdi,%%zmm2,4)%{%%k1%}"),
+    AVX512("vpandq 328(%[v])%{1to8%}, %%zmm2, %%zmm2\n\t"
+           "vscatterqpd %%zmm19, 8(%%rdi,%%zmm2,8)%{%%k1%}"),
+    AVX512("vpandq 328(%[v])%{1to8%}, %%zmm2, %%zmm2\n\t"
+           "vpscatterqd %%ymm0, (%%rdi,%%zmm2,4)%{%%k1%}"),
+    AVX512("vpcompressd %%zmm0, (%%rdi)%{%%k1%}"),
+    AVX512("vpmovdb %%zmm0, (%%rdi)%{%%k1%}"),
+    AVX512("vextracti64x4 $1, %%zmm0, (%%rdi)"),
+};
+
+/// What the handler steps.
+const Snippet kStepped[] = {
+    GENERAL("shll $3, (%%rdi)"),
+    GENERAL("sarq %%cl, (%%rdi)"),
+    GENERAL("rolb $1, (%%rdi)"),
+    GENERAL("shldl $7, %%edx, (%%rdi)"),
+    GENERAL("btsl $5, (%%rdi)"),
+    GENERAL("lock btrq $9, (%%rdi)"),
+    GENERAL("lock cmpxchg8b (%%rdi)"),
+    GENERAL("lock cmpxchg16b (%%rdi)"),
+    GENERAL("pushq %%rax\n\tpopq (%%rdi)"),
+    GENERAL("fld1\n\tfstps (%%rdi)"),
+    GENERAL("fldpi\n\tfstpt (%%rdi)"),
+    GENERAL("fldpi\n\tfistpl (%%rdi)"),
+    GENERAL("stmxcsr (%%rdi)"),
+    GENERAL("fnstcw (%%rdi)"),
+    GENERAL("movl %%eax, %%ebx\n\tshll $1, (%%rdi,%%rcx,4)\n\tsetz %%bl"),
+};
+
+class Instructions : public ::testing::Test {
+protected:
+    void check(std::span<const Snippet> snippets) {
+        for (const Snippet& snippet : snippets) {
+            for (unsigned time = 0; time < 24; ++time) check(snippet);
+        }
+    }
+
+    void check(const Snippet& snippet) {
+        alignas(64) std::array<std::byte, TwoMappings::kBytes> plain;
+        for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = std::byte(random_());
+        std::memcpy(memory_.bank(), plain.data(), plain.size());
+
+        State before;
+        before.rax = random_();
+        before.rbx = random_();
+        before.rdx = random_();
+        before.rcx = random_() % 9;
+        before.flags = 0x202 | (random_() & kArithmeticFlags);
+        before.mask = random_();
+        for (auto& part : before.vectors) part = random_();
+        before.vectors[40] = 0x0000'001F'0000'001F;  // at 320: of words
+        before.vectors[41] = 0x1F;                   // at 328: of long words
+        State on_plain = before, on_view = before;
+        on_plain.rdi = reinterpret_cast<std::uint64_t>(plain.data()) + kPlace;
+        on_view.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
+        // Strings come from elsewhere.
+        on_plain.rsi = on_view.rsi = reinterpret_cast<std::uint64_t>(source_.data()) + 256;
+
+        snippet.run(on_plain);
+        snippet.run(on_view);
+        EXPECT_EQ(std::memcmp(plain.data(), memory_.bank(), plain.size()), 0) << snippet.text;
+        EXPECT_EQ(on_plain.rax, on_view.rax) << snippet.text;
+        EXPECT_EQ(on_plain.rbx, on_view.rbx) << snippet.text;
+        EXPECT_EQ(on_plain.rcx, on_view.rcx) << snippet.text;
+        EXPECT_EQ(on_plain.rdx, on_view.rdx) << snippet.text;
+        EXPECT_EQ(on_plain.flags & kArithmeticFlags, on_view.flags & kArithmeticFlags)
+            << snippet.text;
+        EXPECT_EQ(on_plain.rdi - reinterpret_cast<std::uint64_t>(plain.data()),
+                  on_view.rdi - reinterpret_cast<std::uint64_t>(memory_.view().data()))
+            << snippet.text;
+        const auto moved = [&](const State& s, const void* base) {
+            const auto begin = reinterpret_cast<std::uint64_t>(base);
+            const bool is_inside = s.rsi >= begin && s.rsi < begin + plain.size();
+            return is_inside ? s.rsi - begin : s.rsi;
+        };
+        EXPECT_EQ(moved(on_plain, plain.data()), moved(on_view, memory_.view().data()))
+            << snippet.text;
+        const auto taken = taker_.taken();
+        for (const Taken& one : taken) EXPECT_LE(one.offset + one.bytes, TwoMappings::kBytes);
+    }
+
+    TwoMappings memory_;
+    StoringTaker taker_{memory_.bank()};
+    stores::TrappedView view_{memory_.view(), memory_.bank(), taker_};
+    std::array<std::byte, 512> source_ = [] {
+        std::array<std::byte, 512> bytes;
+        for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 7);
+        return bytes;
+    }();
+    std::mt19937_64 random_{20};
+};
+
+TEST_F(Instructions, moves_store_what_the_processor_would) {
+    check(kMoves);
+}
+TEST_F(Instructions, arithmetic_on_memory_has_its_result_and_its_flags) {
+    check(kArithmetic);
+}
+TEST_F(Instructions, conditions_are_stored) {
+    check(kConditions);
+}
+TEST_F(Instructions, strings_are_copied_and_filled_in_both_directions) {
+    check(kStrings);
+}
+TEST_F(Instructions, vectors_and_their_parts_are_stored) {
+    check(kSse);
+}
+TEST_F(Instructions, long_vectors_are_stored) {
+    if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no AVX2";
+    check(kAvx);
+}
+TEST_F(Instructions, the_longest_vectors_are_stored_masked_and_scattered) {
+    if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
+        GTEST_SKIP() << "this processor has no AVX-512";
+    check(kAvx512);
+}
+TEST_F(Instructions, what_is_not_known_is_stepped) {
+    check(kStepped);
+}
+
+TEST_F(Instructions, a_store_is_taken_as_it_is_and_nothing_beside_it) {
+    State s;
+    s.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
+    kMoves[0].run(s);    // movb
+    kMoves[3].run(s);    // movl, at 5
+    kSse[0].run(s);      // 16 bytes
+    kStepped[0].run(s);  // a shift of a word
+    EXPECT_THAT(taker_.taken(), ElementsAre(Taken{kPlace, 1}, Taken{kPlace + 5, 4},
+                                            Taken{kPlace, 16}, Taken{kPlace, 4}));
+}
+
+TEST_F(Instructions, a_store_of_the_same_value_is_a_store) {
+    State s;
+    s.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
+    s.rax = 5;
+    kMoves[0].run(s);
+    kMoves[0].run(s);
+    EXPECT_EQ(taker_.taken().size(), 2U);
+}
+
+TEST_F(Instructions, a_string_that_leaves_the_view_is_taken_as_far_as_it_is_inside) {
+    // Behind the view another page is mapped, which can be written.
+    void* const both = ::mmap(nullptr, 2 * TwoMappings::kBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(both, MAP_FAILED);
+    ASSERT_EQ(::mprotect(both, TwoMappings::kBytes, PROT_READ), 0);
+    auto* const view = static_cast<std::byte*>(both);
+    StoringTaker taker(memory_.bank());
+    const stores::TrappedView second({view, TwoMappings::kBytes}, memory_.bank(), taker);
+    State s;
+    s.rdi = reinterpret_cast<std::uint64_t>(view + TwoMappings::kBytes - 100);
+    s.rcx = 300;
+    s.rax = 0x5A;
+    kStrings[2].run(s);  // rep stosb
+    EXPECT_EQ(s.rcx, 0U);
+    EXPECT_EQ(memory_.bank()[TwoMappings::kBytes - 1], std::byte{0x5A});
+    EXPECT_EQ(view[TwoMappings::kBytes + 199], std::byte{0x5A});
+    EXPECT_EQ(view[TwoMappings::kBytes + 200], std::byte{0});
+    std::size_t taken = 0;
+    for (const Taken& one : taker.taken()) taken += one.bytes;
+    EXPECT_EQ(taken, 100U);
+    ::munmap(both, 2 * TwoMappings::kBytes);
+}
+
+TEST_F(Instructions, the_library_copies_and_fills_through_a_view) {
+    std::vector<std::byte> from(6000, std::byte{3});
+    for (const std::size_t bytes : {1U, 7U, 16U, 33U, 100U, 257U, 1000U, 4096U, 6000U}) {
+        std::memcpy(memory_.view().data() + 65, from.data(), bytes);
+        EXPECT_EQ(std::memcmp(memory_.bank() + 65, from.data(), bytes), 0) << bytes;
+        std::memset(memory_.view().data() + 65, 9, bytes);
+        for (std::size_t i = 0; i < bytes; ++i)
+            ASSERT_EQ(memory_.bank()[65 + i], std::byte{9}) << bytes;
+        std::memmove(memory_.view().data() + 70, memory_.view().data() + 65, bytes);
+    }
+}
+
+}  // namespace
+}  // namespace rmem::test
+
+#endif

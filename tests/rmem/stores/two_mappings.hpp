@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A memory mapped twice, as a bank and its view, and a taker that stores what it takes.
+
+#include "rmem/stores/taker.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace rmem::test {
+
+class TwoMappings {
+public:
+    static constexpr std::size_t kBytes = 8192;
+
+    TwoMappings() {
+        const int fd = ::memfd_create("bank", 0);
+        EXPECT_EQ(::ftruncate(fd, kBytes), 0);
+        bank_ = map(fd, PROT_READ | PROT_WRITE);
+        view_ = map(fd, PROT_READ);
+        ::close(fd);
+    }
+    ~TwoMappings() {
+        ::munmap(bank_, kBytes);
+        ::munmap(view_, kBytes);
+    }
+    TwoMappings(const TwoMappings&) = delete;
+    TwoMappings& operator=(const TwoMappings&) = delete;
+
+    std::byte* bank() const { return bank_; }
+    std::span<std::byte> view() const { return {view_, kBytes}; }
+
+private:
+    static std::byte* map(int fd, int access) {
+        void* const place = ::mmap(nullptr, kBytes, access, MAP_SHARED, fd, 0);
+        EXPECT_NE(place, MAP_FAILED);
+        return static_cast<std::byte*>(place);
+    }
+
+    std::byte *bank_ = nullptr, *view_ = nullptr;
+};
+
+struct Taken {
+    std::size_t offset, bytes;
+    bool operator==(const Taken&) const = default;
+};
+
+class StoringTaker final : public stores::StoreTaker {
+public:
+    explicit StoringTaker(std::byte* bank) : bank_(bank) {}
+    void take(std::size_t offset, const void* from, std::size_t bytes) noexcept override {
+        const std::lock_guard lock(mutex_);
+        std::memcpy(bank_ + offset, from, bytes);
+        taken_.push_back({offset, bytes});
+    }
+    std::vector<Taken> taken() {
+        const std::lock_guard lock(mutex_);
+        return std::exchange(taken_, {});
+    }
+
+private:
+    std::byte* const bank_;
+    std::mutex mutex_;
+    std::vector<Taken> taken_;
+};
+
+}  // namespace rmem::test

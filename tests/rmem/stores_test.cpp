@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: check plain
+
+/// Plain stores that travel (rmem_stores): on every link, in every way that captures them.
+
+#include "rmem/rmem.h"
+
+#include "rmem/config.hpp"
+#include "rmem/ring/segment.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/time.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::size_t kBytes = 65536;
+
+struct Way {
+    const char* link;
+    int mode;
+    const char* faults;
+    const char* name;
+};
+void PrintTo(const Way& way, std::ostream* out) {
+    *out << way.name;
+}
+
+constexpr Way kWays[] = {
+    {"direct", RMEM_STORES_EXACT, nullptr, "direct_exact"},
+#if defined(__x86_64__)
+    {"ring", RMEM_STORES_EXACT, nullptr, "ring_exact"},
+    {"udp", RMEM_STORES_EXACT, nullptr, "udp_exact"},
+    {"udp", RMEM_STORES_EXACT, "seed=7;drop:share=3%", "udp_exact_with_loss"},
+#endif
+};
+
+struct CapturedStores : ::testing::TestWithParam<Way> {
+    RingName name;
+    std::string group = "RMEM_GROUP=" + own_group(name.get());
+    std::string faults =
+        std::string("RMEM_FAULTS=") + (GetParam().faults == nullptr ? "" : GetParam().faults);
+    std::array<const char*, 4> settings = {"RMEM_INTERFACE=lo", group.c_str(), faults.c_str(),
+                                           nullptr};
+
+    rmem_node* open(int node) {
+        rmem_options options = RMEM_OPTIONS;
+        options.ring = name.get().c_str();
+        options.link = GetParam().link;
+        options.node = node;
+        options.nodes = 2;
+        options.memory_bytes = kBytes;
+        if (std::strcmp(options.link, "udp") == 0) options.settings = settings.data();
+        rmem_node* opened = nullptr;
+        EXPECT_EQ(rmem_open_with(&opened, &options), RMEM_OK) << rmem_last_error();
+        return opened;
+    }
+    char* stores(rmem_node* node) {
+        void* memory = nullptr;
+        EXPECT_EQ(rmem_stores(node, GetParam().mode, &memory), RMEM_OK) << rmem_last_error();
+        return static_cast<char*>(memory);
+    }
+    bool is_captured() const { return std::strcmp(GetParam().link, "direct") != 0; }
+
+    void expect_same_banks() {
+        EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK) << rmem_last_error();
+        const auto* mine = static_cast<const char*>(rmem_bank(a));
+        const auto* others = static_cast<const char*>(rmem_bank(b));
+        EXPECT_EQ(std::memcmp(mine, others, kBytes), 0);
+    }
+
+    rmem_node* a = open(0);
+    rmem_node* b = open(1);
+    ~CapturedStores() override {
+        rmem_close(b);
+        rmem_close(a);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, CapturedStores, ::testing::ValuesIn(kWays),
+                         [](const auto& way) { return std::string(way.param.name); });
+
+TEST_P(CapturedStores, plain_stores_of_every_size_arrive) {
+    char* const memory = stores(a);
+    ASSERT_NE(memory, nullptr);
+    *reinterpret_cast<volatile std::uint32_t*>(memory + 4) = 0x01020304;
+    *reinterpret_cast<volatile char*>(memory + 9) = 7;
+    *reinterpret_cast<volatile std::uint16_t*>(memory + 14) = 0x0809;
+    *reinterpret_cast<volatile double*>(memory + 64) = 3.5;
+    std::memset(memory + 1001, 9, 333);
+    const std::vector<char> block(5000, 3);
+    std::memcpy(memory + 4001, block.data(), block.size());
+    __atomic_fetch_add(reinterpret_cast<std::uint32_t*>(memory + 4), 6, __ATOMIC_SEQ_CST);
+    expect_same_banks();
+    EXPECT_EQ(rmem_load(b, 4), 0x0102030AU);
+    EXPECT_EQ(rmem_load(b, 8), 0x0700U);
+    EXPECT_EQ(rmem_load(b, 12), 0x08090000U);
+    double value = 0;
+    EXPECT_EQ(rmem_read(b, 64, &value, sizeof value), RMEM_OK);
+    EXPECT_EQ(value, 3.5);
+    std::uint64_t captured = 0;
+    EXPECT_EQ(rmem_counter(a, "stores_captured", &captured), RMEM_OK);
+    EXPECT_EQ(captured > 0, is_captured());
+}
+
+TEST_P(CapturedStores, what_others_write_is_seen_through_the_view_and_sent_by_nobody) {
+    char* const memory = stores(a);
+    std::uint64_t before = 0, after = 0;
+    rmem_counter(a, "writes_sent", &before);
+    const auto* word = reinterpret_cast<const std::atomic<std::uint32_t>*>(memory + 256);
+    EXPECT_EQ(rmem_write_word(b, 256, 77), RMEM_OK);
+    EXPECT_TRUE(eventually([&] { return word->load(std::memory_order_acquire) == 77; }));
+    EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+    rmem_counter(a, "writes_sent", &after);
+    EXPECT_EQ(after, before);
+}
+
+TEST_P(CapturedStores, neighbours_in_other_words_are_left_alone) {
+    char* const memory = stores(a);
+    EXPECT_EQ(rmem_write_word(b, 0, 1), RMEM_OK);
+    EXPECT_EQ(rmem_write_word(b, 8, 3), RMEM_OK);
+    *reinterpret_cast<volatile std::uint32_t*>(memory + 4) = 2;
+    EXPECT_EQ(rmem_flush(b, kPatienceNs), RMEM_OK);
+    expect_same_banks();
+    EXPECT_EQ(rmem_load(b, 0), 1U);
+    EXPECT_EQ(rmem_load(b, 4), 2U);
+    EXPECT_EQ(rmem_load(b, 8), 3U);
+}
+
+/// The writer fills a block, then its flag; the reader that sees the flag finds that block, or a
+/// later one.
+TEST_P(CapturedStores, data_comes_before_its_flag) {
+    constexpr std::uint32_t kRounds = 3000;
+    constexpr std::size_t kWords = 4;
+    char* const memory = stores(a);
+    auto* const data = reinterpret_cast<volatile std::uint32_t*>(memory + 128);
+    auto* const flag = reinterpret_cast<volatile std::uint32_t*>(memory);
+    std::atomic<bool> is_broken{false};
+    std::thread reader([&] {
+        for (std::uint32_t seen = 0; seen < kRounds;) {
+            if (rmem_wait_change(b, 0, seen, &seen, kPatienceNs) != RMEM_OK) {
+                is_broken = true;
+                return;
+            }
+            std::uint32_t block[kWords];
+            rmem_read(b, 128, block, sizeof block);
+            for (const std::uint32_t word : block) {
+                if (static_cast<std::int32_t>(word - seen) < 0) is_broken = true;
+            }
+        }
+    });
+    for (std::uint32_t round = 1; round <= kRounds; ++round) {
+        for (std::size_t i = 0; i < kWords; ++i) data[i] = round;
+        *flag = round;
+    }
+    reader.join();
+    EXPECT_FALSE(is_broken);
+    expect_same_banks();
+}
+
+TEST_P(CapturedStores, threads_store_beside_the_calls_of_the_node) {
+    char* const memory = stores(a);
+    constexpr std::uint32_t kStores = 400;
+    std::vector<std::thread> threads;
+    for (unsigned t = 1; t <= 3; ++t) {
+        threads.emplace_back([&, t] {
+            auto* const word = reinterpret_cast<volatile std::uint32_t*>(memory + 4096 * t);
+            for (std::uint32_t i = 1; i <= kStores; ++i) *word = i;
+        });
+    }
+    for (std::uint32_t i = 1; i <= kStores; ++i) {
+        while (rmem_write_word(a, 4, i) == RMEM_EAGAIN) rmem_poll(a);
+        if (i % 64 == 0) {
+            EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+        }
+    }
+    for (auto& thread : threads) thread.join();
+    expect_same_banks();
+    for (unsigned t = 1; t <= 3; ++t) EXPECT_EQ(rmem_load(b, 4096 * t), kStores);
+    EXPECT_EQ(rmem_load(b, 4), kStores);
+}
+
+TEST_P(CapturedStores, a_thread_stores_while_the_nodes_own_waits) {
+    char* const memory = stores(a);
+    std::thread other([&] {
+        auto* const word = reinterpret_cast<volatile std::uint32_t*>(memory + 512);
+        for (std::uint32_t i = 1; i <= 50; ++i) {
+            *word = i;
+            ::usleep(200);
+        }
+        std::uint32_t last = 0;
+        while (rmem_wait_change(b, 512, last, &last, kPatienceNs) == RMEM_OK && last != 50) {
+        }
+        EXPECT_EQ(rmem_write_word(b, 516, 1), RMEM_OK);
+    });
+    EXPECT_EQ(rmem_wait_change(a, 516, 0, nullptr, kPatienceNs), RMEM_OK) << rmem_last_error();
+    other.join();
+}
+
+volatile std::uint32_t* ticked = nullptr;
+
+TEST_P(CapturedStores, a_signal_handler_may_store_while_its_thread_is_in_a_call) {
+    ticked = reinterpret_cast<volatile std::uint32_t*>(stores(a) + 2048);
+    struct sigaction action {
+    }, before{};
+    action.sa_handler = [](int) { *ticked = *ticked + 1; };
+    ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+    const itimerval often{{0, 500}, {0, 500}}, never{};
+    ::setitimer(ITIMER_REAL, &often, nullptr);
+    for (std::uint32_t i = 1; *ticked < 40; ++i) {
+        while (rmem_write_word(a, 4, i) == RMEM_EAGAIN) rmem_poll(a);
+        if (i % 256 == 0) rmem_flush(a, kPatienceNs);
+    }
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+    ::sigaction(SIGALRM, &before, nullptr);
+    expect_same_banks();
+    EXPECT_GE(rmem_load(b, 2048), 40U);
+    std::uint64_t lost = 1;
+    EXPECT_EQ(rmem_counter(a, "stores_lost", &lost), RMEM_OK);
+    EXPECT_EQ(lost, 0U);
+}
+
+TEST_P(CapturedStores, a_program_killed_while_it_stores_leaves_the_ring_whole) {
+    for (int time = 0; time < 5; ++time) {
+        rmem_close(a);
+        a = nullptr;
+        Child writer([&] {
+            char* const memory = stores(open(0));
+            for (std::uint32_t i = 1;; ++i) {
+                reinterpret_cast<volatile std::uint32_t*>(memory + 64)[i % 16] = i;
+                *reinterpret_cast<volatile std::uint32_t*>(memory) = i;
+            }
+            return 0;
+        });
+        std::uint32_t seen = rmem_load(b, 0);
+        EXPECT_EQ(rmem_wait_change(b, 0, seen, &seen, kPatienceNs), RMEM_OK) << rmem_last_error();
+        writer.kill();
+        writer.wait();
+        a = open(0);
+        ASSERT_NE(a, nullptr);
+        char* const memory = stores(a);
+        *reinterpret_cast<volatile std::uint32_t*>(memory + 1024) = static_cast<unsigned>(time) + 1;
+        std::uint32_t word = rmem_load(b, 1024);
+        while (word != static_cast<unsigned>(time) + 1) {
+            ASSERT_EQ(rmem_wait_change(b, 1024, word, &word, kPatienceNs), RMEM_OK)
+                << rmem_last_error();
+        }
+    }
+}
+
+TEST_P(CapturedStores, the_same_memory_is_given_again_and_another_way_refused) {
+    char* const memory = stores(a);
+    EXPECT_EQ(stores(a), memory);
+    void* other = nullptr;
+    EXPECT_EQ(rmem_stores(a, 4, &other), RMEM_EINVAL);
+    EXPECT_THAT(rmem_last_error(), HasSubstr("no way 4"));
+    EXPECT_EQ(rmem_stores(a, 0, nullptr), RMEM_EINVAL);
+    EXPECT_EQ(rmem_stores(nullptr, 0, &other), RMEM_EINVAL);
+    if (!is_captured()) return;
+    const int another = GetParam().mode == RMEM_STORES_EXACT ? RMEM_STORES_SCAN : RMEM_STORES_EXACT;
+    EXPECT_EQ(rmem_stores(a, another, &other), RMEM_EINVAL);
+    EXPECT_THAT(rmem_last_error(), HasSubstr("already"));
+    EXPECT_EQ(other, nullptr);
+}
+
+TEST_P(CapturedStores, the_environment_chooses_for_programs_that_do_not) {
+    void* memory = nullptr;
+    ::setenv("RMEM_STORES", "telepathy", 1);
+    EXPECT_EQ(rmem_stores(a, RMEM_STORES_DEFAULT, &memory), RMEM_EINVAL);
+    EXPECT_THAT(rmem_last_error(), HasSubstr("RMEM_STORES"));
+    ::setenv("RMEM_STORES", "exact", 1);
+    EXPECT_EQ(rmem_stores(a, RMEM_STORES_DEFAULT, &memory), RMEM_OK) << rmem_last_error();
+    EXPECT_NE(memory, nullptr);
+    ::unsetenv("RMEM_STORES");
+}
+
+}  // namespace
+}  // namespace rmem::test
