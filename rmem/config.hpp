@@ -29,6 +29,8 @@ inline constexpr std::size_t kDefaultUserBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxSystemBytes = std::size_t{1} << 34;
 inline constexpr std::int64_t kDefaultJoinTimeoutNs = 30'000'000'000;
 inline constexpr unsigned kInterruptQueueEntries = 1024;
+inline constexpr unsigned kInterruptNumbers = 40;  ///< of interrupts that are sent
+inline constexpr std::size_t kRegisterBytes = 2 * kWordBytes;
 inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;        ///< per rank, on link ring
 inline constexpr std::size_t kClientLogBytes = std::size_t{1} << 17;  ///< per rank, on link udp
 inline constexpr std::size_t kTapBytes = std::size_t{1} << 20;        ///< per node, on link udp
@@ -53,8 +55,18 @@ struct RingConfig {
 
     /// Whether the other nodes are elsewhere: a segment then holds one node's bank.
     bool is_remote() const noexcept { return link == LinkKind::udp; }
+    /// Where nodes send interrupts from: for each node and number a register, written as one: to
+    /// whom, and a value (rmem/interrupts.hpp).
+    std::size_t registers_offset() const noexcept {
+        constexpr std::size_t kAlign = kRegisterBytes;
+        return (user_bytes + system_bytes + kAlign - 1) / kAlign * kAlign;
+    }
+    std::size_t register_offset(unsigned node, unsigned number) const noexcept {
+        return registers_offset() +
+               (std::size_t{node} * kInterruptNumbers + number) * kRegisterBytes;
+    }
     /// Where a word per rank says who is there, on links whose nodes are elsewhere.
-    std::size_t roster_offset() const noexcept { return user_bytes + system_bytes; }
+    std::size_t roster_offset() const noexcept { return register_offset(nodes, 0); }
     std::size_t bank_bytes() const noexcept {
         return roster_offset() + (is_remote() ? kRosterBytes : 0);
     }

@@ -61,6 +61,9 @@ constexpr std::int32_t laps_ahead(std::uint64_t state, std::uint64_t position) {
     return static_cast<std::int32_t>(lap_of(state) - lap_at(position));
 }
 
+/// Beside the origin of an interrupt that was sent to all.
+constexpr std::uint32_t kToAll = std::uint32_t{1} << 31;
+
 struct Entry {
     std::atomic<std::uint64_t> state;
     std::uint64_t offset;  ///< this and the rest belong to the claimer, then to the reader
@@ -88,6 +91,7 @@ struct InterruptBoard::Area {
     alignas(kLineBytes) std::atomic<std::uint64_t> watched_anywhere;  ///< only node 0's is used
     alignas(kLineBytes) std::atomic<std::uint64_t> watched;  ///< bits set in `receive` and `any`
     std::array<std::atomic<std::uint64_t>, kMaxRanks / kRanksPerChunk> watchers;  ///< whom to wake
+    std::atomic<std::uint64_t> accepted;                   ///< numbers; counted in `watched` as one
     alignas(kLineBytes) std::atomic<std::uint64_t> guard;  ///< 0, or the rank that changes the maps
     alignas(kLineBytes) std::atomic<std::uint64_t> tail;   ///< the next position to claim
     std::atomic<std::uint64_t> lost;                       ///< pushes that found the queue full
@@ -134,6 +138,26 @@ void check_watchable(const RingConfig& config, std::size_t offset, std::size_t b
         fmt::format("{} bytes at {:#x} are not within the memory of ring '{}', which has {} "
                     "bytes; give a range inside it",
                     bytes, offset, config.name, size));
+}
+
+void check_sendable(const RingConfig& config, unsigned to, unsigned number) {
+    if (to != kAllNodes && to >= config.nodes) {
+        throw Error(Errc::bad_rank,
+                    fmt::format("there is no node {} in ring '{}', which has {}; they count from 0",
+                                to, config.name, config.nodes));
+    }
+    if (number < kInterruptNumbers) return;
+    throw Error(Errc::invalid_argument,
+                fmt::format("there is no interrupt {}; their numbers are 0 to {}", number,
+                            kInterruptNumbers - 1));
+}
+
+void check_acceptable(std::uint64_t numbers) {
+    if (numbers >> kInterruptNumbers == 0) return;
+    throw Error(Errc::invalid_argument,
+                fmt::format("{:#x} has bits of interrupts that there are not; their numbers are 0 "
+                            "to {}",
+                            numbers, kInterruptNumbers - 1));
 }
 
 std::size_t interrupt_area_bytes(const RingConfig& config) noexcept {
@@ -200,6 +224,7 @@ void InterruptBoard::forget_the_dead() {
             if (map != Map::transmit && words != 0) count_watched(i, words, false);
         }
     }
+    mine.accepted.store(0, std::memory_order_relaxed);  // enough: as above
     for (auto& chunk : mine.watchers)
         chunk.store(0, std::memory_order_relaxed);  // enough: as above
     // relaxed is enough: as in change()
@@ -284,6 +309,24 @@ void InterruptBoard::unwatch(std::size_t offset, std::size_t bytes) {
     change(Map::receive, false, offset, bytes);
 }
 
+void InterruptBoard::accept(std::uint64_t numbers) {
+    check_acceptable(numbers);
+    Guard guard(*this);
+    note_watcher();
+    Area& mine = area(node_);
+    // relaxed is enough for all of these: as in change(), also that no sum is ever too small
+    const bool did = mine.accepted.load(std::memory_order_relaxed) != 0;
+    if (numbers != 0 && !did) {
+        watched_anywhere_->fetch_add(1, std::memory_order_relaxed);  // enough: as above
+        mine.watched.fetch_add(1, std::memory_order_relaxed);        // enough: as above
+    }
+    mine.accepted.store(numbers, std::memory_order_relaxed);  // enough: as above
+    if (numbers == 0 && did) {
+        mine.watched.fetch_sub(1, std::memory_order_relaxed);        // enough: as above
+        watched_anywhere_->fetch_sub(1, std::memory_order_relaxed);  // enough: as above
+    }
+}
+
 void InterruptBoard::mark(std::size_t offset, std::size_t bytes) {
     check_watchable(ring_.config(), offset, bytes);
     Guard guard(*this);
@@ -316,11 +359,31 @@ bool InterruptBoard::is_watching(unsigned node) const noexcept {
 
 // ---- Raising
 
+/// A write of one register.
+void InterruptBoard::raise_sent(unsigned node, unsigned origin, std::size_t offset,
+                                std::size_t bytes) noexcept {
+    const RingConfig& config = ring_.config();
+    if (bytes != kRegisterBytes || offset < config.register_offset(origin, 0) ||
+        offset >= config.register_offset(origin + 1, 0) || offset % kRegisterBytes != 0)
+        return;
+    const std::size_t number =
+        (offset - config.registers_offset()) / kRegisterBytes % kInterruptNumbers;
+    // relaxed is enough: as in change()
+    const std::uint64_t accepted = area(node).accepted.load(std::memory_order_relaxed);
+    if ((accepted >> number & 1) == 0) return;
+    // relaxed is enough: this thread has just written or applied the word
+    const std::uint32_t to =
+        reinterpret_cast<const std::atomic<std::uint32_t>*>(ring_.bank(node) + offset)
+            ->load(std::memory_order_relaxed);
+    if (to == node || to == kAllNodes) push(node, offset, origin | (to == kAllNodes ? kToAll : 0));
+}
+
 template <class Raises>
 void InterruptBoard::raise_words(unsigned node, unsigned origin, std::size_t offset,
                                  std::size_t bytes, Raises raises) noexcept {
     const std::size_t size = ring_.config().user_bytes;
-    if (bytes == 0 || offset >= size) return;  // system regions raise nothing
+    if (bytes == 0) return;
+    if (offset >= size) return raise_sent(node, origin, offset, bytes);
     const std::size_t first = offset / kWordBytes;
     const std::size_t last = (offset + std::min(bytes, size - offset) - 1) / kWordBytes;
     for (std::size_t i = first / kBitsPerChunk; i <= last / kBitsPerChunk; ++i) {
@@ -387,9 +450,11 @@ void InterruptBoard::push(unsigned node, std::size_t offset, unsigned origin) no
         RMEM_MARK("interrupt.claimed");
         entry.offset = offset;
         entry.origin = origin;
+        const bool is_sent = offset >= ring_.config().registers_offset();
+        const std::byte* const word = ring_.bank(node) + offset + (is_sent ? kWordBytes : 0);
         // relaxed is enough: this thread has just written or applied the word
-        entry.value = reinterpret_cast<const std::atomic<std::uint32_t>*>(ring_.bank(node) + offset)
-                          ->load(std::memory_order_relaxed);
+        entry.value = reinterpret_cast<const std::atomic<std::uint32_t>*>(word)->load(
+            std::memory_order_relaxed);
         // (4) - this release-store synchronizes-with the acquire-load (5) of the reader
         entry.state.store(state_of(lap_of(claimed), Phase::full), std::memory_order_release);
         RMEM_MARK("interrupt.filled");
@@ -466,7 +531,13 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
             mine.head.store(head + 1, std::memory_order_relaxed);  // enough: as above
             continue;
         }
-        Interrupt taken{entry.offset, entry.value, entry.origin, 0};
+        Interrupt taken{entry.offset, entry.value, entry.origin & ~kToAll, 0};
+        if (taken.offset >= ring_.config().registers_offset()) {
+            taken.kind =
+                (entry.origin & kToAll) != 0 ? Interrupt::Kind::sent_to_all : Interrupt::Kind::sent;
+            taken.offset = (taken.offset - ring_.config().registers_offset()) / kRegisterBytes %
+                           kInterruptNumbers;
+        }
         // (7) - this release-store synchronizes-with the acq_rel exchange (3) of the next claimer
         entry.state.store(state_of(lap_at(head) + 1, Phase::free), std::memory_order_release);
         RMEM_MARK("interrupt.freed");

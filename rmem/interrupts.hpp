@@ -7,6 +7,9 @@
 /// word carry an interrupt, RIE (receive) makes such writes of others to the word raise one here.
 /// `Trigger::any_write` is the card's override: every write of another node to the word raises,
 /// marked or not. A write of several words raises once for each word that is watched.
+/// Interrupts are also sent, as GT200 and RFM do, to a node or to all others: with a number and a
+/// value, of no word of the memory, and after what was written before. A node gets those whose
+/// numbers it accepts. They are writes of a register of the sender's, above the user's memory.
 /// A raised interrupt carries the address, the writing node and the value that the word held when
 /// it was raised: what was written, as long as one node writes the word. It is queued (1024
 /// entries); interrupts that do not fit are counted and reported with the next one taken.
@@ -37,11 +40,27 @@ namespace rmem {
 class Ring;
 
 struct Interrupt {
-    std::uint64_t offset = 0;  ///< of the word
-    std::uint32_t value = 0;   ///< what was written
+    enum class Kind : std::uint32_t { written, sent, sent_to_all };
+
+    std::uint64_t offset = 0;  ///< of the word; its number, where it was sent
+    std::uint32_t value = 0;   ///< what was written, or sent
     std::uint32_t origin = 0;  ///< the node that wrote
     std::uint64_t missed = 0;  ///< interrupts lost since the last one taken
+    Kind kind = Kind::written;
 };
+
+inline constexpr std::uint32_t kAllNodes = ~std::uint32_t{0};  ///< but the sender
+
+/// What a register holds: its words, in one write.
+struct SentInterrupt {
+    std::uint32_t to = 0;  ///< a node, or kAllNodes
+    std::uint32_t value = 0;
+};
+
+/// Throws Error(invalid_argument, or bad_rank) for a node or number that there is not.
+void check_sendable(const RingConfig& config, unsigned to, unsigned number);
+/// The same for a set of numbers, a bit for each.
+void check_acceptable(std::uint64_t numbers);
 
 /// Which writes of others raise an interrupt at a watched word.
 enum class Trigger { marked, any_write };
@@ -72,8 +91,10 @@ public:
     /// TIE: this node's writes to the range carry an interrupt.
     void mark(std::size_t offset, std::size_t bytes);
     void unmark(std::size_t offset, std::size_t bytes);
+    /// The numbers of sent interrupts that raise at this node, a bit for each; replaces the last.
+    void accept(std::uint64_t numbers);
 
-    /// Whether any node of this host watches anything.
+    /// Whether any node of this host watches or accepts anything.
     bool anyone_watches() const noexcept {
         // relaxed is enough: a process that was told of the watching by its watcher sees it
         return watched_anywhere_->load(std::memory_order_relaxed) != 0;
@@ -115,6 +136,7 @@ private:
     template <class Raises>
     void raise_words(unsigned node, unsigned origin, std::size_t offset, std::size_t bytes,
                      Raises raises) noexcept;
+    void raise_sent(unsigned node, unsigned origin, std::size_t offset, std::size_t bytes) noexcept;
     void push(unsigned node, std::size_t offset, unsigned origin) noexcept;
     void wake_watchers(const Area& to) const noexcept;
     bool is_claimer_alive(std::uint64_t state) const noexcept;

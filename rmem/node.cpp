@@ -418,6 +418,20 @@ void Node::unmark(std::size_t offset, std::size_t bytes) {
     impl_->card().interrupts().unmark(offset, bytes);
 }
 
+WriteResult Node::send_interrupt(unsigned to, unsigned number, std::uint32_t value) {
+    Card& card = impl_->card();
+    check_sendable(card.config(), to, number);
+    const auto held = impl_->hold();
+    if (!card.room(kRegisterBytes)) return impl_->refusal();
+    card.send(number, {to, value});
+    return WriteResult::ok;
+}
+
+void Node::accept_interrupts(std::uint64_t numbers) {
+    const auto held = impl_->hold();
+    impl_->card().interrupts().accept(numbers);
+}
+
 std::optional<Interrupt> Node::next_interrupt(Deadline deadline) {
     Card& card = impl_->card();
     CardInterrupts& interrupts = card.interrupts();

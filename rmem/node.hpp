@@ -135,6 +135,12 @@ public:
     void unwatch(std::size_t offset, std::size_t bytes);
     void mark(std::size_t offset, std::size_t bytes);
     void unmark(std::size_t offset, std::size_t bytes);
+    /// Sends an interrupt to a node, or to kAllNodes but this one; oneself gets none. It arrives
+    /// after what was written before.
+    [[nodiscard]] WriteResult send_interrupt(unsigned to, unsigned number, std::uint32_t value);
+    /// The numbers (below kInterruptNumbers) of sent interrupts that raise here, a bit for each;
+    /// replaces the last.
+    void accept_interrupts(std::uint64_t numbers);
     std::optional<Interrupt> next_interrupt(Deadline deadline);
     /// For poll and epoll: readable while interrupts wait, and where this process runs the node's
     /// engine on link udp, when a datagram has come. Take them with next_interrupt(Deadline::now())

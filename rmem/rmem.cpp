@@ -60,6 +60,10 @@ int of_node(const rmem_node* node, Body&& body) noexcept {
     return not_written(result);
 }
 
+rmem_interrupt in_c(const rmem::Interrupt& i) {
+    return {i.offset, i.value, i.origin, i.missed, static_cast<std::uint32_t>(i.kind), 0};
+}
+
 // ---- Options
 
 /// What a program compiled with an older header knows is a shorter one.
@@ -298,6 +302,20 @@ int rmem_unmark(rmem_node* node, size_t offset, size_t bytes) {
     });
 }
 
+int rmem_send_interrupt(rmem_node* node, int to, unsigned number, uint32_t value) {
+    return on_node(node, [&](rmem::Node& n) {
+        static_assert(static_cast<std::uint32_t>(RMEM_ALL_NODES) == rmem::kAllNodes);
+        return code_of(n.send_interrupt(static_cast<std::uint32_t>(to), number, value));
+    });
+}
+int rmem_accept_interrupts(rmem_node* node, uint64_t numbers) {
+    return on_node(node, [&](rmem::Node& n) {
+        static_assert(RMEM_INTERRUPT_NUMBERS == rmem::kInterruptNumbers);
+        n.accept_interrupts(numbers);
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
 int rmem_next_interrupt(rmem_node* node, rmem_interrupt* interrupt, int64_t timeout_ns) {
     if (interrupt == nullptr) return no_place("the interrupt");
     return on_node(node, [&](rmem::Node& n) -> int {
@@ -307,7 +325,7 @@ int rmem_next_interrupt(rmem_node* node, rmem_interrupt* interrupt, int64_t time
                         "no interrupt came within the deadline; allow more time, or look whether "
                         "the word is watched, and marked by its writer");
         }
-        *interrupt = {taken->offset, taken->value, taken->origin, taken->missed};
+        *interrupt = in_c(*taken);
         return RMEM_OK;
     });
 }
@@ -322,7 +340,7 @@ int rmem_on_interrupt(rmem_node* node, void (*function)(void*, const rmem_interr
             n.on_interrupt({});
         } else {
             n.on_interrupt([function, with](const rmem::Interrupt& i) {
-                const rmem_interrupt interrupt = {i.offset, i.value, i.origin, i.missed};
+                const rmem_interrupt interrupt = in_c(i);
                 function(with, &interrupt);
             });
         }

@@ -160,11 +160,19 @@ RMEM_API int rmem_set_data_filter(rmem_node* node, int on);
 
 /* ---- Interrupts */
 
+enum {
+    RMEM_WORD_WRITTEN = 0, /* a watched word was written                                     */
+    RMEM_SENT = 1,         /* a node has sent it to this one                                 */
+    RMEM_SENT_TO_ALL = 2   /* a node has sent it to all others                               */
+};
+
 typedef struct rmem_interrupt {
-    uint64_t offset; /* of the word that was written                                         */
-    uint32_t value;  /* what was written                                                     */
-    uint32_t origin; /* the node that wrote                                                  */
+    uint64_t offset; /* of the word that was written; of one that was sent its number        */
+    uint32_t value;  /* what was written, or sent                                            */
+    uint32_t origin; /* the node that wrote or sent                                          */
     uint64_t missed; /* how many were lost since the one taken before: 1024 are kept         */
+    uint32_t kind;   /* RMEM_WORD_WRITTEN, RMEM_SENT or RMEM_SENT_TO_ALL                     */
+    uint32_t reserved;
 } rmem_interrupt;
 
 enum {
@@ -178,6 +186,16 @@ RMEM_API int rmem_unwatch(rmem_node* node, size_t offset, size_t bytes);
 /* Own writes to these words carry an interrupt. */
 RMEM_API int rmem_mark(rmem_node* node, size_t offset, size_t bytes);
 RMEM_API int rmem_unmark(rmem_node* node, size_t offset, size_t bytes);
+
+/* Sends an interrupt to a node, or to RMEM_ALL_NODES but this one; oneself gets none. It has a
+ * number, below RMEM_INTERRUPT_NUMBERS, and a value, belongs to no word of the memory, and arrives
+ * after what was written before. RMEM_EAGAIN as rmem_write. */
+#define RMEM_ALL_NODES (-1)
+#define RMEM_INTERRUPT_NUMBERS 40
+RMEM_API int rmem_send_interrupt(rmem_node* node, int to, unsigned number, uint32_t value);
+/* The numbers of sent interrupts that raise here, bit n for number n; replaces the last. At first
+ * there are none. */
+RMEM_API int rmem_accept_interrupts(rmem_node* node, uint64_t numbers);
 
 /* Waits for the oldest interrupt; RMEM_ETIMEDOUT. */
 RMEM_API int rmem_next_interrupt(rmem_node* node, rmem_interrupt* interrupt, int64_t timeout_ns);

@@ -34,6 +34,7 @@ public:
     virtual void unwatch(std::size_t offset, std::size_t bytes) = 0;
     virtual void mark(std::size_t offset, std::size_t bytes) = 0;
     virtual void unmark(std::size_t offset, std::size_t bytes) = 0;
+    virtual void accept(std::uint64_t numbers) = 0;
     /// The oldest interrupt; none while a callback gets them.
     [[nodiscard]] virtual std::optional<Interrupt> take() = 0;
     virtual int fd() = 0;
@@ -72,6 +73,11 @@ public:
     [[nodiscard]] virtual bool write_word_at_once(std::size_t, std::uint32_t) { return false; }
     /// Wakes ranks that may wait for these writes.
     virtual void commit() = 0;
+    /// Writes a register, and commits; there is room for it.
+    virtual void send(unsigned number, const SentInterrupt& sent) {
+        write(config().register_offset(member().node, number), &sent, sizeof sent);
+        commit();
+    }
     [[nodiscard]] virtual bool flush(Deadline deadline) = 0;
     virtual void poll() = 0;
     /// After a look that found nothing (rmem/ring/waiting.hpp).

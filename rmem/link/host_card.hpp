@@ -55,6 +55,7 @@ public:
     void unwatch(std::size_t offset, std::size_t bytes) override { board_.unwatch(offset, bytes); }
     void mark(std::size_t offset, std::size_t bytes) override { board_.mark(offset, bytes); }
     void unmark(std::size_t offset, std::size_t bytes) override { board_.unmark(offset, bytes); }
+    void accept(std::uint64_t numbers) override { board_.accept(numbers); }
     std::optional<Interrupt> take() override { return helper_ ? helper_->take() : board_.take(); }
     int fd() override { return helper().fd(); }
     void on_interrupt(std::function<void(const Interrupt&)> callback) override {

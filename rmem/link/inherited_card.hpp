@@ -30,6 +30,7 @@ public:
     bool room(std::size_t) override { refuse(); }
     void write(std::size_t, const void*, std::size_t) override { refuse(); }
     void commit() override { refuse(); }
+    void send(unsigned, const SentInterrupt&) override { refuse(); }
     bool flush(Deadline) override { refuse(); }
     void poll() override { refuse(); }
     void give_way() override { refuse(); }

@@ -26,7 +26,10 @@ public:
         std::uint64_t queued = 0, lost = 0;
     };
 
-    explicit NodeInterrupts(std::size_t user_bytes) : marks_(user_bytes / kWordBytes) {}
+    NodeInterrupts(const RingConfig& config, unsigned node)
+        : registers_(config.registers_offset()),
+          node_(node),
+          marks_(config.user_bytes / kWordBytes) {}
 
     // ---- Marks, set and cleared by a rank of the node
     void watch(unsigned rank, std::size_t offset, std::size_t bytes, Trigger trigger) {
@@ -38,6 +41,10 @@ public:
         set(rank, kTransmit, offset, bytes);
     }
     void unmark(std::size_t offset, std::size_t bytes) { clear(kTransmit, offset, bytes); }
+    void accept(unsigned rank, std::uint64_t numbers) {
+        note_user(rank);
+        accepted_ = numbers;
+    }
     /// Whether a write of this node to the range carries the interrupt bit.
     bool is_marked(std::size_t offset, std::size_t bytes) const {
         const auto words = words_of(offset, bytes);
@@ -46,26 +53,32 @@ public:
     }
     /// The ranks that set any.
     const std::vector<unsigned>& users() const { return users_; }
-    void forget_all() { *this = NodeInterrupts(marks_.size() * kWordBytes); }
+    void forget_all() {
+        std::fill(marks_.begin(), marks_.end(), std::uint8_t{0});
+        users_.clear();
+        queue_.clear();
+        missed_ = accepted_ = 0;
+    }
 
     // ---- The queue
     /// What the arrival of a write of another node raises.
     Raised raise(unsigned origin, std::size_t offset, std::span<const std::byte> data,
                  bool is_marked) {
         Raised raised;
+        if (offset >= registers_) {
+            raise_sent(raised, origin, offset, data);
+            missed_ += raised.lost;
+            return raised;
+        }
         const std::uint8_t raising = is_marked ? kAny | kReceive : kAny;
         const auto words = words_of(offset, data.size());
         for (std::size_t i = 0; i < words.size(); ++i) {
             if ((words[i] & raising) == 0) continue;
-            if (queue_.size() == kInterruptQueueEntries) {
-                ++raised.lost;
-                continue;
-            }
-            Interrupt& entry = queue_.emplace_back();
+            Interrupt entry;
             entry.offset = offset + i * kWordBytes;
             entry.origin = origin;
             std::memcpy(&entry.value, data.data() + i * kWordBytes, kWordBytes);
-            ++raised.queued;
+            queue(raised, entry);
         }
         missed_ += raised.lost;
         return raised;
@@ -82,6 +95,30 @@ public:
 private:
     static constexpr std::uint8_t kReceive = 1, kAny = 2, kTransmit = 4;
 
+    void queue(Raised& raised, const Interrupt& entry) {
+        if (queue_.size() == kInterruptQueueEntries) {
+            ++raised.lost;
+            return;
+        }
+        queue_.push_back(entry);
+        ++raised.queued;
+    }
+    /// The write of a register.
+    void raise_sent(Raised& raised, unsigned origin, std::size_t offset,
+                    std::span<const std::byte> data) {
+        SentInterrupt sent;
+        if (data.size() != sizeof sent) return;
+        std::memcpy(&sent, data.data(), sizeof sent);
+        const std::size_t number = (offset - registers_) / kRegisterBytes % kInterruptNumbers;
+        const bool is_for_all = sent.to == kAllNodes;
+        if ((accepted_ >> number & 1) == 0 || (sent.to != node_ && !is_for_all)) return;
+        queue(raised, {number, sent.value, origin, 0,
+                       is_for_all ? Interrupt::Kind::sent_to_all : Interrupt::Kind::sent});
+    }
+    void note_user(unsigned rank) {
+        if (std::find(users_.begin(), users_.end(), rank) == users_.end()) users_.push_back(rank);
+    }
+
     /// The marks of the words that the range touches; only the user's memory has marks.
     std::span<const std::uint8_t> words_of(std::size_t offset, std::size_t bytes) const {
         const std::size_t first = std::min(offset / kWordBytes, marks_.size());
@@ -94,13 +131,16 @@ private:
         return {marks_.data() + (words.data() - marks_.data()), words.size()};
     }
     void set(unsigned rank, std::uint8_t mark, std::size_t offset, std::size_t bytes) {
-        if (std::find(users_.begin(), users_.end(), rank) == users_.end()) users_.push_back(rank);
+        note_user(rank);
         for (std::uint8_t& word : words_of(offset, bytes)) word |= mark;
     }
     void clear(unsigned mark, std::size_t offset, std::size_t bytes) {
         for (std::uint8_t& word : words_of(offset, bytes)) word &= static_cast<std::uint8_t>(~mark);
     }
 
+    std::size_t registers_;  ///< where they begin
+    unsigned node_;
+    std::uint64_t accepted_ = 0;       ///< numbers of sent ones
     std::vector<std::uint8_t> marks_;  ///< of each word of the user's memory
     std::vector<unsigned> users_;
     std::deque<Interrupt> queue_;

@@ -182,6 +182,26 @@ TEST_P(MemoryInC, a_watched_word_interrupts_and_a_marked_one_where_that_is_asked
     EXPECT_EQ(rmem_next_interrupt(b, &interrupt, 0), RMEM_ETIMEDOUT);
 }
 
+TEST_P(MemoryInC, nodes_send_each_other_interrupts_with_a_number_and_a_value) {
+    const OpenNode a(first), b(second);
+    ASSERT_EQ(rmem_accept_interrupts(b, 0b1010), RMEM_OK);
+    EXPECT_EQ(rmem_send_interrupt(a, 1, 1, 0xAB), RMEM_OK);
+    EXPECT_EQ(rmem_send_interrupt(a, 1, 2, 0xCD), RMEM_OK);
+    EXPECT_EQ(rmem_send_interrupt(a, RMEM_ALL_NODES, 3, 0xEF), RMEM_OK);
+    rmem_interrupt interrupt;
+    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(interrupt.kind, static_cast<unsigned>(RMEM_SENT));
+    EXPECT_EQ(interrupt.offset, 1U);
+    EXPECT_EQ(interrupt.value, 0xABU);
+    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(interrupt.kind, static_cast<unsigned>(RMEM_SENT_TO_ALL));
+    EXPECT_EQ(interrupt.offset, 3U);
+    EXPECT_EQ(interrupt.value, 0xEFU);
+    expect_refused(rmem_send_interrupt(a, 2, 1, 0), RMEM_ERANK, "no node 2");
+    expect_refused(rmem_send_interrupt(a, 1, RMEM_INTERRUPT_NUMBERS, 0), RMEM_EINVAL, "0 to 39");
+    expect_refused(rmem_accept_interrupts(a, ~std::uint64_t{0}), RMEM_EINVAL, "0 to 39");
+}
+
 TEST_P(MemoryInC, interrupts_make_a_descriptor_readable_or_call_a_function) {
     const OpenNode a(first), b(second);
     ASSERT_EQ(rmem_watch(b, 0, 4, RMEM_ANY_WRITE), RMEM_OK);
@@ -295,6 +315,8 @@ TEST(MemoryInCArguments, null_pointers_are_refused_by_every_call) {
                               rmem_unwatch(nullptr, 0, 4),
                               rmem_mark(nullptr, 0, 4),
                               rmem_unmark(nullptr, 0, 4),
+                              rmem_send_interrupt(nullptr, 1, 0, 0),
+                              rmem_accept_interrupts(nullptr, 1),
                               rmem_next_interrupt(nullptr, &interrupt, 0),
                               rmem_interrupt_fd(nullptr),
                               rmem_on_interrupt(nullptr, nullptr, nullptr),

@@ -45,6 +45,16 @@ void DirectCard::write(std::size_t offset, const void* from, std::size_t bytes) 
         tell(offset, bytes);
 }
 
+/// Nobody sleeps for a register, nor are its lines counted as watched.
+void DirectCard::send(unsigned number, const SentInterrupt& sent) {
+    const std::size_t offset = config().register_offset(node_, number);
+    store_block(bank_ + offset, &sent, sizeof sent);
+    block_bytes_ += sizeof sent - kWordBytes;
+    count(sent_.get(LinkCounter::writes_sent) + 1);
+    light_fence();
+    if (board_.anyone_watches()) board_.written(offset, sizeof sent);
+}
+
 void DirectCard::tell(std::size_t offset, std::size_t bytes) {
     if (board_.anyone_watches()) board_.written(offset, bytes);
     sleepers_.wake(offset, bytes);

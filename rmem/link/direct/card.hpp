@@ -34,6 +34,7 @@ public:
         store_word(offset, value, writes);
     }
     void commit() override {}
+    void send(unsigned number, const SentInterrupt& sent) override;
     bool flush(Deadline deadline) override;
     void poll() override {}
     void give_way() override { waiter_.give_way(); }

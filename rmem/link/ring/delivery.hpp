@@ -186,10 +186,11 @@ inline void RingDelivery::note(const LogRecord& record) noexcept {
     ++counted_;
     if (is_measured_) [[unlikely]]
         measure(record);
-    if (record.offset < ring_.config().user_bytes &&
-        sleepers_.is_wanted(record.offset, record.words * kWordBytes)) [[unlikely]] {
+    const bool is_wanted = record.offset < ring_.config().user_bytes
+                               ? sleepers_.is_wanted(record.offset, record.words * kWordBytes)
+                               : record.offset >= ring_.config().registers_offset();
+    if (is_wanted) [[unlikely]]
         tell(record);
-    }
 }
 
 }  // namespace rmem

@@ -194,7 +194,9 @@ void RingMemory::leave_to_engines(const LogRecord& record) {
         engines_.wake_others(rank_);
     if ((record.flags & LogRecord::kMeLast) != 0) engines_.wake(rank_);  // to apply it here, too
     const std::size_t bytes = record.words * kWordBytes;
-    if (is_user && sleepers_.is_wanted(record.offset, bytes)) [[unlikely]]
+    const bool is_wanted = is_user ? sleepers_.is_wanted(record.offset, bytes)
+                                   : record.offset >= ring_.config().registers_offset();
+    if (is_wanted) [[unlikely]]
         tell(record.offset, bytes, record.written_ns);
 }
 

@@ -107,7 +107,7 @@ void SimCard::forget_the_dead() {
 
 NodeInterrupts& SimCard::marks() {
     auto& interrupts = world_.nodes_[process_.node()].interrupts;
-    if (!interrupts) interrupts = std::make_unique<NodeInterrupts>(config().user_bytes);
+    if (!interrupts) interrupts = std::make_unique<NodeInterrupts>(config(), process_.node());
     return *interrupts;
 }
 
@@ -129,6 +129,11 @@ void SimCard::mark(std::size_t offset, std::size_t bytes) {
 void SimCard::unmark(std::size_t offset, std::size_t bytes) {
     check_watchable(config(), offset, bytes);
     marks().unmark(offset, bytes);
+}
+
+void SimCard::accept(std::uint64_t numbers) {
+    check_acceptable(numbers);
+    marks().accept(process_.rank(), numbers);
 }
 
 std::optional<Interrupt> SimCard::take() {

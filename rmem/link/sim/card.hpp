@@ -63,6 +63,7 @@ private:
     void unwatch(std::size_t offset, std::size_t bytes) override;
     void mark(std::size_t offset, std::size_t bytes) override;
     void unmark(std::size_t offset, std::size_t bytes) override;
+    void accept(std::uint64_t numbers) override;
     std::optional<Interrupt> take() override;
     int fd() override;
     void on_interrupt(std::function<void(const Interrupt&)> callback) override;
