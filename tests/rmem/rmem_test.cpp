@@ -317,6 +317,8 @@ TEST(MemoryInCArguments, null_pointers_are_refused_by_every_call) {
                               rmem_unmark(nullptr, 0, 4),
                               rmem_send_interrupt(nullptr, 1, 0, 0),
                               rmem_accept_interrupts(nullptr, 1),
+                              rmem_send_interrupt(nullptr, 1, 0, 0),
+                              rmem_accept_interrupts(nullptr, 1),
                               rmem_next_interrupt(nullptr, &interrupt, 0),
                               rmem_interrupt_fd(nullptr),
                               rmem_on_interrupt(nullptr, nullptr, nullptr),

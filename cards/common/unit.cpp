@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/common/unit.hpp"
+
+#include "rmem/base/environment_variable.hpp"
+#include "rmem/base/failures.hpp"
+#include "rmem/config.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sstream>
+
+namespace cards {
+
+namespace {
+
+constexpr std::size_t kMostFileBytes = 4096;
+
+[[noreturn]] void fail_at(const char* doing, const std::string& what) {
+    throw rmem::Error(rmem::Errc::system,
+                      fmt::format("{} {}: {}", doing, what, std::strerror(errno)));
+}
+
+/// A folder of this user's alone.
+std::string folder() {
+    const char* runtime = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe)
+    if (runtime != nullptr && *runtime == '/') return fmt::format("{}/rmem", runtime);
+    return fmt::format("/tmp/rmem-{}", ::geteuid());
+}
+
+bool is_ours(const struct stat& found) {
+    return found.st_uid == ::geteuid() || found.st_uid == 0;
+}
+
+void make_folder(const std::string& path) {
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail_at("making", path);
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0) fail_at("looking at", path);
+    if (S_ISDIR(found.st_mode) && is_ours(found) && (found.st_mode & 022) == 0) return;
+    throw rmem::Error(rmem::Errc::not_permitted,
+                      fmt::format("{} is no folder that this user alone may write to; remove it, "
+                                  "or set XDG_RUNTIME_DIR to another",
+                                  path));
+}
+
+/// The settings in a unit's file whose node runs; nothing: there is none.
+std::optional<rmem::GivenSettings::List> published(unsigned unit) {
+    const std::string file = unit_file(unit);
+    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+        fail_at("opening", file);
+    }
+    std::array<char, kMostFileBytes> text;
+    struct stat found {};
+    const bool is_good = ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && is_ours(found);
+    // Its node's process keeps a lock for as long as it runs.
+    const bool is_kept = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const ssize_t bytes = ::read(fd, text.data(), text.size());
+    ::close(fd);
+    if (!is_good) {
+        throw rmem::Error(
+            rmem::Errc::not_permitted,
+            fmt::format("{} is another user's; remove it, or use another unit", file));
+    }
+    if (!is_kept || bytes <= 0) return std::nullopt;
+    rmem::GivenSettings::List settings;
+    std::istringstream lines(std::string(text.data(), static_cast<std::size_t>(bytes)));
+    for (std::string line; std::getline(lines, line);) {
+        const auto equals = line.find('=');
+        if (equals != std::string::npos)
+            settings.emplace_back(line.substr(0, equals), line.substr(equals + 1));
+    }
+    return settings;
+}
+
+int no_unit(unsigned unit) {
+    return rmem::fail(
+        RMEM_ESYS,
+        fmt::format("this host has no unit {}: no `rmem node --unit {}` runs{}; start one, such as "
+                    "`rmem node --unit {} --ring rig --nodes 2 --node 0`, or set RMEM_RING and "
+                    "RMEM_NODE (unit 0 alone)",
+                    unit, unit, unit == 0 ? ", and RMEM_RING is not set" : "", unit));
+}
+
+}  // namespace
+
+std::string unit_file(unsigned unit) {
+    return fmt::format("{}/unit-{}", folder(), unit);
+}
+
+PublishedUnit::PublishedUnit(unsigned unit, const Settings& settings)
+    : file_(unit_file(unit)), fd_(-1) {
+    make_folder(folder());
+    fd_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd_ < 0) fail_at("making", file_);
+    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+        ::close(fd_);
+        throw rmem::Error(rmem::Errc::rank_taken,
+                          fmt::format("unit {} is kept by another process ({}); end that, or give "
+                                      "another unit",
+                                      unit, file_));
+    }
+    std::string text;
+    for (const auto& [name, value] : settings) text += fmt::format("{}={}\n", name, value);
+    if (::ftruncate(fd_, 0) != 0 ||
+        ::pwrite(fd_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+        ::close(fd_);
+        fail_at("writing", file_);
+    }
+}
+
+PublishedUnit::~PublishedUnit() {
+    ::unlink(file_.c_str());
+    ::close(fd_);
+}
+
+rmem_node* open_unit(unsigned unit, int& code) noexcept {
+    rmem_node* node = nullptr;
+    code = rmem::guarded([&]() -> int {
+        auto settings = published(unit);
+        if (!settings) {
+            if (unit != 0 || rmem::environment_setting("RMEM_RING") == nullptr)
+                return no_unit(unit);
+            return rmem_open(&node);
+        }
+        const rmem::GivenSettings given(std::move(*settings));
+        const auto environment = rmem::Environment::read();
+        const unsigned ranks = environment.ranks.value_or(environment.nodes.value_or(1));
+        const unsigned nodes = environment.nodes.value_or(ranks);
+        int result = RMEM_EBUSY;
+        for (unsigned rank = 0; rank < ranks && result == RMEM_EBUSY; ++rank) {
+            if (rank * nodes / ranks != environment.node.value_or(0)) continue;
+            rmem_options options = RMEM_OPTIONS;
+            options.rank = static_cast<int>(rank);
+            result = rmem_open_with(&node, &options);
+        }
+        return result;
+    });
+    return node;
+}
+
+}  // namespace cards

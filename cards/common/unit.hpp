@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The cards of a host, as programs number them: unit 0, 1, … Each is a node of a ring.
+///
+/// `rmem node --unit N` says which: it keeps a file for as long as it runs, with the settings by
+/// which a program joins its node. Without such a file unit 0 is the node that the program's own
+/// environment names (RMEM_RING at least; rmem(7)), as for all programs of rmem.
+///
+/// The programs of one host share a unit by taking one rank each of those that its node has: the
+/// first that is free.
+///
+/// Thread safety: functions. Errors: `rmem::Error`: no_such_ring where there is no such unit, and
+///   what opening a node throws.
+/// Trust: a file is read that this user, or root, has made.
+
+#include "rmem/rmem.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cards {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// Where the file of a unit is.
+[[nodiscard]] std::string unit_file(unsigned unit);
+
+/// The unit's file, while its node runs; removed at the end.
+class PublishedUnit {
+public:
+    /// Throws rank_taken where a live process has published it.
+    PublishedUnit(unsigned unit, const Settings& settings);
+    ~PublishedUnit();
+    PublishedUnit(const PublishedUnit&) = delete;
+    PublishedUnit& operator=(const PublishedUnit&) = delete;
+
+private:
+    std::string file_;
+    int fd_;
+};
+
+/// A free rank of the unit's node, opened. Null, with the code of rmem_open_with and its sentence
+/// in rmem_last_error(), on failure; RMEM_ESYS where there is no such unit.
+[[nodiscard]] rmem_node* open_unit(unsigned unit, int& code) noexcept;
+
+}  // namespace cards
