@@ -18,6 +18,7 @@ write_basic_package_version_file(rmemConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES
     ${PROJECT_BINARY_DIR}/rmemConfig.cmake
     ${PROJECT_BINARY_DIR}/rmemConfigVersion.cmake
+    cmake/RmemCaptureStores.cmake
     DESTINATION ${package_dir})
 
 # From the .pc file back to the prefix, so that an installed tree can be moved.

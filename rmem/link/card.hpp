@@ -58,7 +58,6 @@ public:
     /// Null in a simulated process: its ring is no shared memory.
     virtual const Ring* ring() const = 0;
     virtual std::uint64_t counter(LinkCounter id) const = 0;
-    virtual void count_one(LinkCounter id) = 0;  /// one more, of the rank's
     virtual const Histogram& propagation() const = 0;
     virtual std::int64_t bound_ns() const = 0;
     virtual void on_bound_violation(std::function<void(const BoundViolation&)> callback) = 0;

@@ -10,10 +10,6 @@ std::uint64_t HostCard::counter(LinkCounter id) const {
     return member_.slot().link.get(id) + member_.ring().node(member_.node()).link.get(id);
 }
 
-void HostCard::count_one(LinkCounter id) {
-    member_.slot().link.add(id);
-}
-
 const Histogram& HostCard::propagation() const {
     return member_.ring().node(member_.node()).propagation;
 }

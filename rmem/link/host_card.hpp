@@ -20,7 +20,6 @@ public:
     Member member() const final { return {member_.rank(), member_.node()}; }
     const Ring* ring() const final { return &member_.ring(); }
     std::uint64_t counter(LinkCounter id) const final;
-    void count_one(LinkCounter id) final;
     const Histogram& propagation() const final;
     std::byte* bank() const final { return member_.ring().bank(member_.node()); }
 

@@ -21,7 +21,6 @@ public:
     bool is_alive(unsigned rank) const override { return parents_.is_alive(rank); }
     const Ring* ring() const override { return parents_.ring(); }
     std::uint64_t counter(LinkCounter id) const override { return parents_.counter(id); }
-    void count_one(LinkCounter) override { refuse(); }
     const Histogram& propagation() const override { return parents_.propagation(); }
     std::int64_t bound_ns() const override { return parents_.bound_ns(); }
     void on_bound_violation(std::function<void(const BoundViolation&)>) override { refuse(); }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -24,7 +25,11 @@ void complain(std::string_view sentence) noexcept {
 }  // namespace
 
 CapturedStores::CapturedStores(Card& card, StoresMode mode)
-    : card_(card), mode_(mode), bank_(card.bank()) {
+    : card_(card),
+      mode_(mode),
+      bank_(card.bank()),
+      counters_(card.ring()->rank(card.member().rank).link),
+      captured_(counters_.values[static_cast<std::size_t>(LinkCounter::stores_captured)]) {
     // Another thread that stores ends what the node's thread sleeps in.
     lock_.on_wait(
         [](void* with) {
@@ -40,12 +45,19 @@ CapturedStores::CapturedStores(Card& card, StoresMode mode)
 void CapturedStores::take(std::size_t offset, const void* from, std::size_t bytes) noexcept {
     const auto* const data = static_cast<const std::byte*>(from);
     if (lock_.is_mine()) return defer(offset, data, bytes);
-    const Hold hold(this);
+    const auto grip = lock_.enter();
     send(offset, data, bytes);
+    leave(grip);
 }
 
 void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {
-    card_.count_one(LinkCounter::stores_captured);
+    captured_.add();
+    if (bytes == kWordBytes && offset % kWordBytes == 0) [[likely]] {
+        std::uint32_t value = 0;
+        std::memcpy(&value, from, sizeof value);
+        if (card_.write_word_at_once(offset, value)) [[likely]]
+            return;
+    }
     if (!await_room(bytes + kCompletedBytes)) return keep_here(offset, from, bytes);
     write_whole_words(card_, bank_, offset, from, bytes);
     card_.commit();
@@ -54,7 +66,7 @@ void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t
 /// False: there will be none.
 bool CapturedStores::await_room(std::size_t bytes) noexcept {
     if (card_.room(bytes)) return true;
-    card_.count_one(LinkCounter::stores_held_off);
+    counters_.add(LinkCounter::stores_held_off);
     for (unsigned tries = 1; card_.is_member(); ++tries) {
         card_.poll();
         if (card_.room(bytes)) return true;
@@ -72,7 +84,7 @@ bool CapturedStores::await_room(std::size_t bytes) noexcept {
 void CapturedStores::keep_here(std::size_t offset, const std::byte* from,
                                std::size_t bytes) noexcept {
     std::copy_n(from, bytes, bank_ + offset);
-    card_.count_one(LinkCounter::stores_lost);
+    counters_.add(LinkCounter::stores_lost);
 }
 
 // ---- Stores of signal handlers
@@ -82,7 +94,7 @@ void CapturedStores::defer(std::size_t offset, const std::byte* from, std::size_
     while (bytes != 0) {
         // relaxed is enough, also where it is stored: this thread alone is inside
         const std::size_t count = deferred_count_.load(std::memory_order_relaxed);
-        if (count == deferred_.size()) return card_.count_one(LinkCounter::stores_lost);
+        if (count == deferred_.size()) return counters_.add(LinkCounter::stores_lost);
         Deferred& next = deferred_[count];
         next.offset = offset;
         next.bytes = std::min(bytes, kDeferredBytes);
@@ -107,7 +119,7 @@ void CapturedStores::leave(BiasedLock::Grip grip) noexcept {
     if (deferred_count_.load(std::memory_order_relaxed) != 0) send_deferred();
     lock_.leave(grip);
     if (deferred_count_.load(std::memory_order_relaxed) == 0 || lock_.is_mine()) return;
-    const Hold again(this);
+    leave(lock_.enter());
 }
 
 }  // namespace rmem

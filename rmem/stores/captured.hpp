@@ -40,7 +40,7 @@ public:
     public:
         explicit Hold(CapturedStores* captured) : captured_(captured) {
             if (captured_ != nullptr) [[unlikely]]
-                grip_ = captured_->lock_.enter();
+                grip_ = captured_->enter();
         }
         ~Hold() {
             if (captured_ != nullptr) [[unlikely]]
@@ -74,11 +74,18 @@ private:
     void keep_here(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
     void defer(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
     void send_deferred() noexcept;
+    /// With what the thread has stored on its way.
+    BiasedLock::Grip enter() noexcept {
+        stores_->publish_own();
+        return lock_.enter();
+    }
     void leave(BiasedLock::Grip grip) noexcept;
 
     Card& card_;
     const StoresMode mode_;
     std::byte* const bank_;
+    Counters& counters_;
+    Counter<>& captured_;  ///< of them
     BiasedLock lock_;
     std::array<Deferred, 64> deferred_;
     std::atomic<std::size_t> deferred_count_{0};  ///< changed by the thread inside

@@ -2,6 +2,7 @@
 #include "rmem/stores/mode.hpp"
 
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/stores/instrumented.hpp"
 
 #include <fmt/format.h>
 
@@ -42,7 +43,8 @@ StoresMode parse_stores(const std::string& text) {
 
 StoresMode stores_setting() {
     const char* text = environment_setting("RMEM_STORES");
-    return text == nullptr ? kDefault : parse_stores(text);
+    if (text != nullptr) return parse_stores(text);
+    return stores::is_instrumented() ? StoresMode::instrumented : kDefault;
 }
 
 }  // namespace rmem

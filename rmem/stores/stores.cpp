@@ -2,6 +2,7 @@
 #include "rmem/stores/stores.hpp"
 
 #include "rmem/ring/segment.hpp"
+#include "rmem/stores/instrumented.hpp"
 #include "rmem/stores/trapped_view.hpp"
 
 #include <fmt/format.h>
@@ -31,6 +32,8 @@ private:
 std::unique_ptr<Stores> capture(StoresMode mode, const Ring& ring, unsigned node,
                                 StoreTaker& taker) {
     if (mode == StoresMode::exact) return std::make_unique<ExactStores>(ring, node, taker);
+    if (mode == StoresMode::instrumented)
+        return std::make_unique<InstrumentedStores>(ring, node, taker);
     throw Error(Errc::unknown_link,
                 fmt::format("this build cannot capture stores in the way {}", name_of(mode)));
 }

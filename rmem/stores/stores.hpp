@@ -26,6 +26,8 @@ public:
 
     /// The user's memory, from offset 0; the same as long as the object is there.
     [[nodiscard]] virtual std::byte* memory() const noexcept = 0;
+    /// What the calling thread has stored and is not taken yet.
+    virtual void publish_own() noexcept {}
 };
 
 /// Of the node's bank. `taker` and the ring outlive it.

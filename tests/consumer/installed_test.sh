@@ -32,6 +32,13 @@ cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" \
 cmake --build "$work/build"
 "$work/build/c_user"
 "$work/build/cpp_user"
+export RMEM_RING=consumer-$$
+"$work/build/stores_user"
+
+echo "--- with rmem-cc"
+RMEM_CC=${CC:-cc} "$prefix/bin/rmem-cc" -std=c11 -O2 -o "$work/stores_user" "$here/stores_user.c"
+"$work/stores_user" | grep "100 stores were captured"
+unset RMEM_RING
 
 echo "--- with pkg-config"
 export PKG_CONFIG_PATH=$libdir/pkgconfig

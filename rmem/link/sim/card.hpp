@@ -34,7 +34,6 @@ public:
     bool is_alive(unsigned rank) const override { return memory_.is_alive(rank); }
     const rmem::Ring* ring() const override { return nullptr; }
     std::uint64_t counter(LinkCounter id) const override;
-    void count_one(LinkCounter) override {}  // of what no simulated process does
     const Histogram& propagation() const override;
     std::int64_t bound_ns() const override { return world_.bound_ns(); }
     void on_bound_violation(std::function<void(const BoundViolation&)> callback) override;
