@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The pending store of a thread, as the hooks of a program keep it (rmem/stores/instrumentation.h).
+/// The pending store of a thread, as the hooks of a program keep it
+/// (rmem/stores/instrumentation.h).
 ///
 /// This folder is linked into programs that rmem-cc compiles; all others never see it. A compiler
 /// that is asked for the thread sanitizer calls a hook before each access of memory; these are the

@@ -41,7 +41,8 @@ done
 variables=$({
     grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include=*.[ch] --include=*.[ch]pp \
         rmem billboard ports mpi_channel tools | tr -d '"'
-    grep -hoE '\$\{?RMEM_[A-Z_]+' mpi_channel/mpirun-bbp* | grep -oE 'RMEM_[A-Z_]+'
+    grep -hoE '\$\{?RMEM_[A-Z_]+' mpi_channel/mpirun-bbp* rmem/instrumented/rmem-cc.in |
+        grep -oE 'RMEM_[A-Z_]+'
 } | grep -vxE 'RMEM_(KILL_AT|STOP_AT|MPI_LOCK|REACH|ON_HOST)' | sort -u)
 [[ $(wc -w <<<"$variables") -ge 35 ]] || {
     echo "FAILED: found no variables in the sources"

@@ -75,8 +75,16 @@ SCOPE = (
 )
 
 
+# What a user's program does, by the hooks that it is linked with: its partner is the program's.
+NOT_OURS = "rmem/instrumented/"
+
+
 def code_with_atomics():
-    return [f for f in files(*CODE) if short(f).split("/")[0] in SCOPE]
+    return [
+        f
+        for f in files(*CODE)
+        if short(f).split("/")[0] in SCOPE and not short(f).startswith(NOT_OURS)
+    ]
 
 
 def directions(code):

@@ -67,7 +67,7 @@ TEST_P(SentInterrupts, come_to_one_node_or_to_all_others) {
     });
 }
 
-TEST_P(SentInterrupts, of_numbers_that_are_not_accepted_raise_nothing) {
+TEST_P(SentInterrupts, raise_nothing_where_their_number_is_not_accepted) {
     run(2, [](Self& self) {
         if (self.id == 1) {
             self.node.accept_interrupts(kAll);
@@ -95,7 +95,7 @@ TEST_P(SentInterrupts, of_numbers_that_are_not_accepted_raise_nothing) {
     });
 }
 
-TEST_P(SentInterrupts, of_one_number_keep_their_values_and_their_order) {
+TEST_P(SentInterrupts, keep_their_values_and_their_order) {
     run(2, [](Self& self) {
         constexpr std::uint32_t kCount = 300;
         if (self.id == 1) self.node.accept_interrupts(kAll);
@@ -131,7 +131,7 @@ TEST_P(SentInterrupts, come_after_what_was_written_before) {
     });
 }
 
-TEST_P(SentInterrupts, and_watched_words_come_in_the_order_of_their_writes) {
+TEST_P(SentInterrupts, come_in_the_order_of_the_writes_among_those_of_watched_words) {
     run(2, [](Self& self) {
         if (self.id == 1) {
             self.node.accept_interrupts(kAll);
@@ -152,7 +152,7 @@ TEST_P(SentInterrupts, and_watched_words_come_in_the_order_of_their_writes) {
     });
 }
 
-TEST_P(SentInterrupts, that_do_not_fit_are_counted) {
+TEST_P(SentInterrupts, are_counted_where_they_do_not_fit) {
     run(2, [](Self& self) {
         constexpr unsigned kMore = 10;
         if (self.id == 1) self.node.accept_interrupts(kAll);
@@ -175,7 +175,7 @@ TEST_P(SentInterrupts, that_do_not_fit_are_counted) {
     });
 }
 
-TEST_P(SentInterrupts, to_nobody_or_of_no_number_are_refused) {
+TEST_P(SentInterrupts, are_refused_to_nobody_or_of_no_number) {
     run(2, [](Self& self) {
         EXPECT_THROW(static_cast<void>(self.node.send_interrupt(2, 0, 0)), Error);
         EXPECT_THROW(static_cast<void>(self.node.send_interrupt(0, kInterruptNumbers, 0)), Error);
