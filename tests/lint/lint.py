@@ -214,7 +214,6 @@ LAYERS = (
     "billboard/process",
     "billboard",
     "cards/common",
-    "cards/rfm2g | cards/scgt | cards/scramnet_plus",
     "ports/common",
     "ports/fm | ports/gamma | ports/dp",
     "ports/munet",
