@@ -9,6 +9,8 @@
  *     0x400  the answer of node n is at 0x400 + 64 * n
  */
 
+#define _POSIX_C_SOURCE 200809L
+
 #include <rmem/rmem.h>
 
 #include <stdio.h>

@@ -280,7 +280,7 @@ TEST_P(MemoryInC, a_forked_child_is_told_that_the_node_is_its_parents) {
         good = good && rmem_flush(a, 0) == RMEM_EINVAL && rmem_poll(a) == RMEM_EINVAL;
         good = good && rmem_interrupt_fd(a) == RMEM_EINVAL;
         good = good && rmem_close(a) == RMEM_OK;
-        return good ? 0 : 1;
+        EXPECT_TRUE(good) << rmem_last_error();
     });
     EXPECT_EQ(child.wait(), 0);
     EXPECT_EQ(rmem_load(a, 0), 1U);

@@ -244,12 +244,10 @@ TEST_P(CapturedStores, a_program_killed_while_it_stores_leaves_the_ring_whole) {
                 reinterpret_cast<volatile std::uint32_t*>(memory + 64)[i % 16] = i;
                 *reinterpret_cast<volatile std::uint32_t*>(memory) = i;
             }
-            return 0;
         });
         std::uint32_t seen = rmem_load(b, 0);
         EXPECT_EQ(rmem_wait_change(b, 0, seen, &seen, kPatienceNs), RMEM_OK) << rmem_last_error();
         writer.kill();
-        writer.wait();
         a = open(0);
         ASSERT_NE(a, nullptr);
         char* const memory = stores(a);

@@ -2,11 +2,16 @@
 // `rmem node`: the engine of a node on the udp link, as a process of its own, for any number of
 // programs.
 //
+// With --unit it says by which settings programs of cards join its node, and on links without an
+// engine that is all it does.
+//
 // The options become RMEM_ variables of this process; the same code reads them that reads those of
 // the node's programs.
 
 #include "billboard/environment.hpp"
+#include "cards/common/unit.hpp"
 #include "rmem/base/clock.hpp"
+#include "rmem/base/environment_variable.hpp"
 #include "rmem/link/udp/engine.hpp"
 #include "rmem/link/udp/engine_settings.hpp"
 #include "rmem/ring.hpp"
@@ -24,7 +29,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +48,8 @@ Examples:
   rmem node --ring rig --node 0 --nodes 2 --ranks 8                four programs at each node
   rmem node --ring try --node 0 --nodes 2 --interface lo           all nodes on this host
   rmem node --ring rig --node 0 --nodes 2 --metrics 9464           http://127.0.0.1:9464/metrics
+  rmem node --unit 0 --ring rig --node 0 --nodes 2                 unit 0 of programs of cards
+  rmem node --unit 0 --ring rig --node 0 --nodes 2 --link direct   the same, all on this host
   rmem node --munet                                                MU-Net, for this host's users
   rmem node --munet --ring rig --node 0 --nodes 2                  the same between hosts
   systemctl start rmem-node@rig                                    settings: /etc/rmem/rig.conf
@@ -60,7 +70,8 @@ constexpr Setting kSettings[] = {
     {"--node", "RMEM_NODE", "Which node this is, from 0"},
     {"--nodes", "RMEM_NODES", "Number of nodes of the ring"},
     {"--ranks", "RMEM_RANKS", "Number of ranks of the ring (default: one per node)"},
-    {"--link", "RMEM_LINK", "udp, which is the default; for --munet alone also direct or ring"},
+    {"--link", "RMEM_LINK",
+     "udp, which is the default; for --unit and for --munet alone also direct or ring"},
 };
 
 constexpr Setting kNetworkSettings[] = {
@@ -73,6 +84,7 @@ constexpr Setting kNetworkSettings[] = {
 struct NodeOptions {
     Settings settings;
     MunetOptions munet;
+    std::optional<unsigned> unit;
     std::optional<std::uint16_t> metrics;
     std::string metrics_address = "127.0.0.1";
     bool insecure = false, spin = false, quiet = false;
@@ -121,8 +133,9 @@ public:
             [this](const rmem::BoundViolation& violation) { events_.note(violation); });
     }
 
-    /// `munet`: ends the node when it fails; null: there is none.
-    void run(rmem::Deadline joined, MunetThread* munet) {
+    /// `munet`: ends the node when it fails; null: there is none. `ready` is called once, when the
+    /// node has joined.
+    void run(rmem::Deadline joined, MunetThread* munet, const std::function<void()>& ready) {
         say("joining by " + where_);
         if (const std::string advice = engine_.buffer_advice(); !advice.empty()) say(advice);
         bool is_ready = false;
@@ -133,6 +146,7 @@ public:
             if (!is_ready && engine_.is_member()) {
                 is_ready = true;
                 look(now);
+                ready();
                 service_.ready();
             }
             if (!is_ready && joined.passed(now)) engine_.join(joined);  // says what is wrong
@@ -225,11 +239,11 @@ rmem::RingConfig configure(const NodeOptions& options, bool* is_alone) {
         return config;
     }
     const bool is_udp = !environment.link || *environment.link == rmem::LinkKind::udp;
-    if (!is_udp && !options.munet.wanted()) {
+    if (!is_udp && !options.munet.wanted() && !options.unit) {
         throw rmem::Error(
             rmem::Errc::unknown_link,
-            fmt::format("RMEM_LINK: there is no engine to run on link {}; give udp, or "
-                        "--munet",
+            fmt::format("RMEM_LINK: there is no engine to run on link {}; give udp, --unit "
+                        "or --munet",
                         rmem::name_of(*environment.link)));
     }
     if (is_udp) set_variable("RMEM_LINK", "udp");
@@ -238,6 +252,50 @@ rmem::RingConfig configure(const NodeOptions& options, bool* is_alone) {
 
 void say(const NodeOptions& options, const std::string& sentence) {
     if (!options.quiet) fmt::print(stderr, "rmem node: {}\n", sentence);
+}
+
+/// The settings by which a program joins the node.
+cards::Settings settings_of(const rmem::RingConfig& config, unsigned node) {
+    cards::Settings settings = {{"RMEM_RING", config.name},
+                                {"RMEM_LINK", rmem::name_of(config.link)},
+                                {"RMEM_NODE", fmt::format("{}", node)},
+                                {"RMEM_NODES", fmt::format("{}", config.nodes)},
+                                {"RMEM_RANKS", fmt::format("{}", config.ranks)},
+                                {"RMEM_SIZE", fmt::format("{}", config.user_bytes)}};
+    for (const std::string& name : rmem::setting_names()) {
+        const char* value = rmem::environment_setting(name.c_str());
+        const bool is_there =
+            std::any_of(settings.begin(), settings.end(),
+                        [&](const auto& setting) { return setting.first == name; });
+        if (value == nullptr || is_there) continue;
+        const bool is_path = name == "RMEM_KEY_FILE";  // programs run elsewhere
+        settings.emplace_back(name, is_path ? std::filesystem::absolute(value).string() : value);
+    }
+    return settings;
+}
+
+void publish_unit(std::optional<cards::PublishedUnit>& unit, const NodeOptions& options,
+                  const rmem::RingConfig& config, unsigned node) {
+    if (!options.unit) return;
+    unit.emplace(*options.unit, settings_of(config, node));
+    say(options, fmt::format("unit {} is node {} of ring '{}'", *options.unit, node, config.name));
+}
+
+/// On a link whose nodes need no engine: keeps the ring, and the unit.
+void keep_unit(const NodeOptions& options, const rmem::RingConfig& config, unsigned node) {
+    const StopSignals stop;
+    const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
+    std::optional<cards::PublishedUnit> unit;
+    publish_unit(unit, options, config, node);
+    Service service;
+    service.ready();
+    while (stop.signal() == 0) {
+        const std::int64_t now = rmem::now_ns();
+        service.tick(now);
+        stop.sleep_until(now + kLookNs);
+    }
+    service.stopping();
+    say(options, fmt::format("stopped by {}", signal_name(stop.signal())));
 }
 
 /// The engine of link udp, and MU-Net beside it if that is wanted.
@@ -255,7 +313,9 @@ void run_engine(const NodeOptions& options, const rmem::RingConfig& config, unsi
         munet = std::make_unique<MunetThread>(
             options.munet, ring, [&](const std::string& sentence) { say(options, sentence); });
     }
-    daemon.run(rmem::Deadline::in(patience), munet.get());
+    std::optional<cards::PublishedUnit> unit;
+    daemon.run(rmem::Deadline::in(patience), munet.get(),
+               [&] { publish_unit(unit, options, config, node); });
 }
 
 void run_node(const NodeOptions& options) {
@@ -264,6 +324,7 @@ void run_node(const NodeOptions& options) {
     const rmem::Environment environment = rmem::Environment::read();
     const unsigned node = is_alone ? environment.node.value_or(0) : node_of(environment, config);
     if (!is_alone && config.is_remote()) return run_engine(options, config, node);
+    if (options.unit && !options.munet.wanted()) return keep_unit(options, config, node);
     run_munet(options.munet, config, node, is_alone,
               [&](const std::string& sentence) { say(options, sentence); });
 }
@@ -278,6 +339,8 @@ void add_node(cli::App& app) {
     options->settings.add_to(*command, kRingSettings);
     options->settings.add_to(*command, kNetworkSettings);
     options->munet.add_to(*command);
+    command->add_option("--unit", options->unit,
+                        "Programs of cards find the node as their unit of that number, from 0");
     command->add_flag("--insecure", options->insecure,
                       "Without a key where others may hear it [RMEM_INSECURE=1]");
     command->add_flag("--spin", options->spin,

@@ -52,7 +52,6 @@ Ended run_apart(Body body) {
     Child child([&] {
         ::dup2(ends[1], STDERR_FILENO);
         body();
-        return 0;
     });
     ::close(ends[1]);
     Ended ended;

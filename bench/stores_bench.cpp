@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a store costs its program, in each of the ways in which it may travel, beside the floors:
+/// a plain store, and a fault whose handler does nothing. (`stores-bench-instrumented` is the same
+/// program, compiled as rmem-cc does.)
+///
+///     stores-bench --benchmark_enable_random_interleaving --benchmark_repetitions=9
+///
+/// Two nodes of a ring in one process, timing none: the writes of the first are in the bank of the
+/// second when the call or store returns, or soon after.
+
+#include "rmem/node.hpp"
+#include "rmem/rmem.h"
+
+#include <benchmark/benchmark.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+#if defined(__SANITIZE_THREAD__)
+constexpr int kMode = RMEM_STORES_INSTRUMENTED;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr int kMode = RMEM_STORES_INSTRUMENTED;
+#else
+constexpr int kMode = RMEM_STORES_EXACT;
+#endif
+#else
+constexpr int kMode = RMEM_STORES_EXACT;
+#endif
+
+/// Two nodes, the first one in C.
+class Nodes {
+public:
+    explicit Nodes(const char* link) {
+        const std::string ring = "stores-bench-" + std::to_string(::getpid()) + "-" + link;
+        rmem_options options = RMEM_OPTIONS;
+        options.ring = ring.c_str();
+        options.link = link;
+        options.nodes = 2;
+        options.memory_bytes = kBytes;
+        for (int n = 0; n < 2; ++n) {
+            options.node = n;
+            check(rmem_open_with(&nodes_[n], &options));
+        }
+        void* memory = nullptr;
+        check(rmem_stores(nodes_[0], kMode, &memory));
+        word_ = static_cast<volatile std::uint32_t*>(memory);
+    }
+    ~Nodes() {
+        for (rmem_node* node : nodes_) rmem_close(node);
+    }
+    Nodes(const Nodes&) = delete;
+    Nodes& operator=(const Nodes&) = delete;
+
+    rmem_node* node() const { return nodes_[0]; }
+    volatile std::uint32_t* word() const { return word_; }
+
+private:
+    static void check(int code) {
+        if (code >= 0) return;
+        std::fprintf(stderr, "stores-bench: %s\n", rmem_last_error());
+        std::exit(1);
+    }
+    rmem_node* nodes_[2] = {};
+    volatile std::uint32_t* word_ = nullptr;
+};
+
+void plain_store(benchmark::State& state) {
+    static volatile std::uint32_t word;
+    std::uint32_t value = 0;
+    for (auto _ : state) word = ++value;
+}
+BENCHMARK(plain_store);
+
+#if defined(__x86_64__)
+void skip(int, siginfo_t*, void* context) {
+    constexpr greg_t kBytesOfMov = 6;
+    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] += kBytesOfMov;
+}
+void bare_fault(benchmark::State& state) {
+    void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct sigaction action {
+    }, before{};
+    action.sa_sigaction = skip;
+    action.sa_flags = SA_SIGINFO;
+    sigfillset(&action.sa_mask);
+    ::sigaction(SIGSEGV, &action, &before);
+    for (auto _ : state) asm volatile("movl $5, (%0)" ::"a"(page) : "memory");
+    ::sigaction(SIGSEGV, &before, nullptr);
+    ::munmap(page, 4096);
+}
+BENCHMARK(bare_fault);
+#endif
+
+void node_write_word(benchmark::State& state, const char* link) {
+    rmem::RingConfig config;
+    config.name = "stores-bench-" + std::to_string(::getpid()) + "-cpp-" + link;
+    config.nodes = config.ranks = 2;
+    config.user_bytes = kBytes;
+    config.link = rmem::parse_link(link);
+    rmem::Node writer(config, {0, 0}), reader(config, {1, 1});
+    std::uint32_t value = 0;
+    for (auto _ : state) {
+        while (writer.write_word(64, ++value) == rmem::WriteResult::again) writer.poll();
+    }
+}
+BENCHMARK_CAPTURE(node_write_word, direct, "direct");
+BENCHMARK_CAPTURE(node_write_word, ring, "ring");
+
+void rmem_write_word_c(benchmark::State& state, const char* link) {
+    // Another program: the node's stores are not captured.
+    rmem_options options = RMEM_OPTIONS;
+    const std::string ring = "stores-bench-" + std::to_string(::getpid()) + "-c-" + link;
+    options.ring = ring.c_str();
+    options.link = link;
+    options.nodes = 2;
+    options.memory_bytes = kBytes;
+    rmem_node *writer = nullptr, *reader = nullptr;
+    options.node = 0;
+    if (rmem_open_with(&writer, &options) < 0) return state.SkipWithError(rmem_last_error());
+    options.node = 1;
+    if (rmem_open_with(&reader, &options) < 0) return state.SkipWithError(rmem_last_error());
+    std::uint32_t value = 0;
+    for (auto _ : state) {
+        while (rmem_write_word(writer, 64, ++value) == RMEM_EAGAIN) rmem_poll(writer);
+    }
+    rmem_close(reader);
+    rmem_close(writer);
+}
+BENCHMARK_CAPTURE(rmem_write_word_c, direct, "direct");
+BENCHMARK_CAPTURE(rmem_write_word_c, ring, "ring");
+
+void store(benchmark::State& state, const char* link) {
+    const Nodes nodes(link);
+    std::uint32_t value = 0;
+    for (auto _ : state) nodes.word()[16] = ++value;
+}
+BENCHMARK_CAPTURE(store, direct, "direct");
+BENCHMARK_CAPTURE(store, ring, "ring");
+
+/// Sixteen stores, one after the other in the code.
+void sixteen_stores(benchmark::State& state) {
+    const Nodes nodes("ring");
+    volatile std::uint32_t* const to = nodes.word();
+    for (auto _ : state) {
+        to[0] = 1, to[1] = 2, to[2] = 3, to[3] = 4, to[4] = 5, to[5] = 6, to[6] = 7, to[7] = 8;
+        to[8] = 1, to[9] = 2, to[10] = 3, to[11] = 4, to[12] = 5, to[13] = 6, to[14] = 7,
+        to[15] = 8;
+    }
+    state.counters["ns_each"] = benchmark::Counter(
+        16e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(sixteen_stores);
+
+#if defined(__x86_64__)
+/// Of an instruction that the handler does not know.
+void stepped_store(benchmark::State& state) {
+    if (kMode != RMEM_STORES_EXACT) return state.SkipWithError("assembly has no hooks");
+    const Nodes nodes("ring");
+    auto* const word = const_cast<std::uint32_t*>(nodes.word());
+    for (auto _ : state) asm volatile("shll $1, %0" : "+m"(*word) : : "cc");
+}
+BENCHMARK(stepped_store);
+#endif
+
+void load(benchmark::State& state) {
+    const Nodes nodes("ring");
+    std::uint32_t sum = 0;
+    for (auto _ : state) sum += nodes.word()[32];
+    benchmark::DoNotOptimize(sum);
+}
+BENCHMARK(load);
+
+}  // namespace

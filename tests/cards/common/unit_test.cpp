@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which node is which unit of the host, for programs of cards.
+
+#include "cards/common/unit.hpp"
+
+#include "rmem/error.hpp"
+#include "tests/support/child.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace cards {
+namespace {
+
+using rmem::test::Child;
+using rmem::test::RingName;
+using ::testing::HasSubstr;
+
+struct Units : ::testing::Test {
+    RingName name;
+    std::filesystem::path folder = std::filesystem::temp_directory_path() / ("units-" + name.get());
+
+    Units() {
+        std::filesystem::create_directory(folder);
+        ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
+    }
+    ~Units() override {
+        ::unsetenv("XDG_RUNTIME_DIR");
+        std::filesystem::remove_all(folder);
+    }
+    Settings settings(const char* node, const char* ranks = "2") const {
+        return {{"RMEM_RING", name.get()}, {"RMEM_LINK", "direct"}, {"RMEM_NODE", node},
+                {"RMEM_NODES", "2"},       {"RMEM_RANKS", ranks},   {"RMEM_SIZE", "8192"}};
+    }
+    static rmem_node* expect_open(unsigned unit) {
+        int code = 1;
+        rmem_node* const node = open_unit(unit, code);
+        EXPECT_NE(node, nullptr) << rmem_last_error();
+        EXPECT_EQ(code, RMEM_OK);
+        return node;
+    }
+    static void expect_none(unsigned unit, int expected, const char* part) {
+        int code = 1;
+        EXPECT_EQ(open_unit(unit, code), nullptr);
+        EXPECT_EQ(code, expected);
+        EXPECT_THAT(rmem_last_error(), HasSubstr(part));
+    }
+};
+
+TEST_F(Units, a_published_unit_is_the_node_that_its_settings_name) {
+    const PublishedUnit first(0, settings("0")), second(7, settings("1"));
+    rmem_node* const a = expect_open(0);
+    rmem_node* const b = expect_open(7);
+    EXPECT_EQ(rmem_id(a), 0);
+    EXPECT_EQ(rmem_id(b), 1);
+    EXPECT_EQ(rmem_size(b), 8192U);
+    EXPECT_EQ(rmem_write_word(a, 16, 5), RMEM_OK);
+    EXPECT_EQ(rmem_load(b, 16), 5U);
+    rmem_close(b);
+    rmem_close(a);
+}
+
+TEST_F(Units, programs_share_a_unit_as_far_as_its_node_has_ranks) {
+    const PublishedUnit unit(1, settings("1", "4"));
+    rmem_node* const a = expect_open(1);
+    rmem_node* const b = expect_open(1);
+    EXPECT_EQ(rmem_id(a), 1);
+    EXPECT_EQ(rmem_id(b), 1);
+    EXPECT_NE(rmem_rank(a), rmem_rank(b));
+    expect_none(1, RMEM_EBUSY, "rank");
+    rmem_close(a);
+    rmem_close(expect_open(1));
+    rmem_close(b);
+}
+
+TEST_F(Units, a_unit_that_nobody_keeps_is_none) {
+    expect_none(3, RMEM_ESYS, "rmem node --unit 3");
+    { const PublishedUnit unit(3, settings("0")); }
+    EXPECT_FALSE(std::filesystem::exists(unit_file(3)));
+    expect_none(3, RMEM_ESYS, "no unit 3");
+    // One that was killed has left its file.
+    Child keeper([&] {
+        const PublishedUnit unit(3, settings("0"));
+        ::raise(SIGSTOP);
+    });
+    keeper.await_stop();
+    keeper.kill();
+    EXPECT_TRUE(std::filesystem::exists(unit_file(3)));
+    expect_none(3, RMEM_ESYS, "no unit 3");
+    const PublishedUnit next(3, settings("0"));
+    rmem_close(expect_open(3));
+}
+
+TEST_F(Units, a_unit_is_kept_by_one_process) {
+    const PublishedUnit unit(2, settings("0"));
+    try {
+        const PublishedUnit again(2, settings("1"));
+        FAIL() << "was not refused";
+    } catch (const rmem::Error& error) {
+        EXPECT_EQ(error.code(), rmem::Errc::rank_taken);
+        EXPECT_THAT(error.what(), HasSubstr("unit 2"));
+    }
+    rmem_close(expect_open(2));
+}
+
+TEST_F(Units, unit_0_is_the_environments_node_where_nobody_keeps_it) {
+    expect_none(0, RMEM_ESYS, "RMEM_RING is not set");
+    ::setenv("RMEM_RING", name.get().c_str(), 1);
+    rmem_close(expect_open(0));
+    expect_none(1, RMEM_ESYS, "no unit 1");
+    ::unsetenv("RMEM_RING");
+}
+
+TEST_F(Units, a_folder_that_others_may_write_to_is_refused) {
+    const auto shared = folder / "rmem";
+    std::filesystem::create_directory(shared);
+    ASSERT_EQ(::chmod(shared.c_str(), 0777), 0);
+    EXPECT_THROW(PublishedUnit(0, settings("0")), rmem::Error);
+}
+
+TEST_F(Units, a_file_of_nonsense_is_an_error_and_no_crash) {
+    const PublishedUnit unit(0, settings("0"));
+    {
+        // The file is the same, and so is its keeper's lock.
+        std::ofstream file(unit_file(0), std::ios::in | std::ios::out | std::ios::trunc);
+        file << "no settings at all\nCOLOUR=red\n";
+    }
+    expect_none(0, RMEM_EINVAL, "COLOUR");
+}
+
+}  // namespace
+}  // namespace cards
