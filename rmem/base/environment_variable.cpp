@@ -44,7 +44,7 @@ const char* GivenSettings::find(const char* name) const noexcept {
     for (const auto& [given_name, value] : settings_) {
         if (given_name == name) return value.c_str();
     }
-    return nullptr;
+    return before_ == nullptr ? nullptr : before_->find(name);
 }
 
 const char* environment_variable(const char* name) noexcept {
@@ -64,7 +64,9 @@ const std::vector<std::string>& setting_names() {
     static const std::vector<std::string> names = {
         "RMEM_BARRIER",
         "RMEM_BOUND",
+        "RMEM_CC",
         "RMEM_CHECK",
+        "RMEM_CXX",
         "RMEM_DEAD_TIMEOUT",
         "RMEM_DP_POOL",
         "RMEM_FAULTS",

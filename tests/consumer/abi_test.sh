@@ -128,7 +128,6 @@ is_seen() { # <header> <sed command>
 }
 is_seen billboard/bbp.h 's/bbp_post(int dest/bbp_post(long dest/'
 is_seen billboard/bbp.h 's/BBP_EBUSY = RMEM_EBUSY/BBP_EBUSY = -12/'
-is_seen rmem/codes.h 's/RMEM_EBUSY = -11/RMEM_EBUSY = -12/'
 is_seen rmem/rmem.h 's/uint32_t rmem_load/uint64_t rmem_load/'
 is_seen ports/dp/dp.h 's/uint64_t again;.*/uint32_t again;/'
 is_seen ports/munet/munet.h '/mu_wait/d'

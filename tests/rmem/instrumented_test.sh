@@ -40,7 +40,7 @@ for compiler in gcc clang; do
     echo "--- $compiler, as build systems call it"
     (
         cd "$work"
-        "$cc" -std=c11 -O1 -c "$source"
+        "$cc" -std=c11 -O1 -c -o stores.o "$source"
         "$cc" -o linked stores.o
         "$cc" -std=c11 -O1 -MD -MF stores.d -c -o "with space.o" "$source"
         "$cc" -o linked-too "with space.o" -lm

@@ -38,6 +38,26 @@ TEST(EnvironmentVariable, is_the_process_own_outside_of_a_simulation) {
     EXPECT_EQ(value_of(kName), "(unset)");
 }
 
+TEST(EnvironmentVariable, is_what_a_call_was_given_before_what_the_process_has) {
+    ::setenv(kName, "7s", 1);
+    {
+        const GivenSettings outer(GivenSettings::List{{kName, "8s"}, {"RMEM_RING", "outer"}});
+        EXPECT_EQ(value_of(kName), "8s");
+        {
+            const GivenSettings inner(
+                GivenSettings::List{{"RMEM_RING", "inner"}, {"RMEM_LINK", ""}});
+            EXPECT_EQ(value_of(kName), "8s") << "of the call around it";
+            EXPECT_EQ(value_of("RMEM_RING"), "inner");
+            EXPECT_EQ(environment_setting("RMEM_LINK"), nullptr);
+        }
+        EXPECT_EQ(value_of("RMEM_RING"), "outer");
+    }
+    EXPECT_EQ(value_of(kName), "7s");
+    ::unsetenv(kName);
+    EXPECT_THROW(GivenSettings(GivenSettings::List{{"RMEM_RINGS", "x"}}), Error);
+    EXPECT_EQ(value_of("RMEM_RING"), "(unset)");
+}
+
 TEST(EnvironmentVariable, a_variable_of_which_the_manual_speaks_is_known) {
     std::ifstream manual(RMEM_SOURCE_DIR "/docs/man/rmem.7");
     const std::vector<std::string>& known = setting_names();

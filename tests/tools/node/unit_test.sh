@@ -23,16 +23,17 @@ await() { # <sentence>
 }
 
 for link in direct ring udp; do
-    options=(--ring "unit-$$" --link "$link" --nodes 1 --node 0 --ranks 2 --size 64K)
+    options=(--link "$link" --nodes 1 --node 0 --ranks 2 --size 64K)
     if [[ $link == udp ]]; then options+=(--interface lo); fi
-    "$rmem" node --unit 5 "${options[@]}" 2>"$work/node.log" &
+    "$rmem" node --unit 5 --ring "unit-$$" "${options[@]}" 2>"$work/node.log" &
     node=$!
     await "unit 5 is node 0 of ring 'unit-$$'"
     file=$work/rmem/unit-5
-    for setting in "RMEM_RING=unit-$$" "RMEM_LINK=$link" RMEM_NODE=0 RMEM_RANKS=2 RMEM_SIZE=65536; do
+    for setting in "RMEM_RING=unit-$$" "RMEM_LINK=$link" RMEM_NODE=0 RMEM_RANKS=2 \
+        RMEM_SIZE=65536; do
         grep -qx "$setting" "$file" || fail "$(cat "$file")"
     done
-    if "$rmem" node --unit 5 "${options[@]}" --ring "other-$$" 2>"$work/second.log"; then
+    if "$rmem" node --unit 5 --ring "other-$$" "${options[@]}" 2>"$work/second.log"; then
         fail "a second keeper was accepted"
     fi
     grep -q "kept by another process" "$work/second.log" || fail "it does not say why"

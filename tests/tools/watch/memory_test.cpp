@@ -97,7 +97,8 @@ TEST_F(Memory, refuses_values_and_places_that_cannot_be) {
         EXPECT_THAT(ran.err, HasSubstr("]\n")) << "names the error";
     }
     EXPECT_EQ(peek("0", {"18446744073709551615"}).code, 1);
-    EXPECT_EQ(peek("4160", {"--system"}).code, 1) << "behind the system regions";
+    const std::string end = std::to_string(ring_->config().bank_bytes());
+    EXPECT_EQ(peek(end, {"--system"}).code, 1) << "behind the system regions";
     EXPECT_EQ(peek("4156", {"--system"}).code, 0) << "the system regions may be looked at";
     const Ran above = peek("4156");
     EXPECT_EQ(above.code, 1) << "but not by mistake";
@@ -169,7 +170,7 @@ TEST_F(Memory, dumps_the_bytes_themselves) {
     ASSERT_EQ(ran.out.size(), kBytes);
     EXPECT_EQ(std::memcmp(ran.out.data(), ring_->bank(0), kBytes), 0);
     EXPECT_EQ(run_tool({"dump", name_.get(), "--format", "raw", "--system"}).out.size(),
-              kBytes + 64);
+              ring_->config().bank_bytes());
 }
 
 TEST_F(Memory, dumps_json_that_tells_every_byte) {
