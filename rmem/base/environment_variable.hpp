@@ -24,7 +24,8 @@ RMEM_API const char* environment_setting(const char* name) noexcept;
 RMEM_API const std::vector<std::string>& setting_names();
 
 /// Settings that come before those of the environment, on this thread, while the object is there;
-/// the newest object's first. One that is given as empty is unset. Throws bad_environment for a name that nothing reads.
+/// the newest object's first. One that is given as empty is unset. Throws bad_environment for a
+/// name that nothing reads.
 class RMEM_API GivenSettings {
 public:
     using List = std::vector<std::pair<std::string, std::string>>;
