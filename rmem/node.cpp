@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/node.hpp"
 
-#include "rmem/base/at_fork.hpp"
 #include "rmem/base/word_block.hpp"
-#include "rmem/link/direct/card.hpp"
-#include "rmem/link/inherited_card.hpp"
 #include "rmem/link/replica_card.hpp"
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/link/sim/card.hpp"
 #include "rmem/link/udp/memory.hpp"
 #include "rmem/link/whole_words.hpp"
+#include "rmem/node_impl.hpp"
 #include "rmem/ring/joining.hpp"
-#include "rmem/stores/captured.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <optional>
 #include <type_traits>
@@ -103,92 +99,6 @@ std::unique_ptr<Card> open_card() {
 }
 
 }  // namespace
-
-class Node::Impl final : private AtFork {
-public:
-    explicit Impl(std::unique_ptr<Card> card)
-        : own_(std::move(card)),
-          in_child_(*own_),
-          card_(own_.get()),
-          direct_(dynamic_cast<DirectCard*>(card_)),
-          bank_(card_->bank()),
-          size_(card_->config().user_bytes),
-          words_(size_ / kWordBytes) {}
-
-    const std::byte* bank() const noexcept { return bank_; }
-    std::size_t size() const noexcept { return size_; }
-    Card& card() const noexcept { return *card_; }
-    /// Null: of another link, or in a forked child.
-    DirectCard* direct() const noexcept { return direct_; }
-    /// What `call` gives with the card, by its type where a store is the transfer: there a virtual
-    /// call costs as much as the access.
-    template <class Call>
-    [[gnu::always_inline]] auto with_card(Call call) const {
-        if (direct_ != nullptr) return call(*direct_);
-        return call(*card_);
-    }
-    /// The right to use the card, where a store of the program may come in between.
-    CapturedStores::Hold hold() const { return CapturedStores::Hold(captured_.get()); }
-    /// Null: none are captured.
-    CapturedStores* captured() const noexcept { return captured_.get(); }
-    void capture(StoresMode mode) { captured_ = std::make_unique<CapturedStores>(*card_, mode); }
-
-    std::uint32_t word(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.hpp
-        // (1) and rmem/base/word_block.hpp (1); in a simulated world there is one thread
-        return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank_ + offset)
-            ->load(std::memory_order_acquire);
-    }
-
-    void check_range(std::size_t offset, std::size_t bytes) const {
-        if (offset > size_ || bytes > size_ - offset) [[unlikely]]
-            refuse_range(offset, bytes);
-    }
-    void check_word(std::size_t offset) const {
-        if (!is_word(offset)) [[unlikely]]
-            refuse_word(offset);
-    }
-    /// One comparison: an offset that is no multiple of the word becomes a huge number.
-    bool is_word(std::size_t offset) const noexcept {
-        return std::rotr(offset, std::countr_zero(kWordBytes)) < words_;
-    }
-    void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
-    template <class C>
-    WriteResult write(C& card, std::size_t offset, const std::byte* from, std::size_t bytes);
-    /// Out of line: what a store on `direct` does needs no stack.
-    [[gnu::noinline]] WriteResult write_word(std::size_t offset, std::uint32_t value);
-    /// In the middle of a wait.
-    template <class C>
-    void give_way(C& card, CapturedStores::Hold& held, std::optional<std::size_t> awaited) {
-        card.end_wait();
-        held.give_way();
-        card.begin_wait(awaited);
-    }
-    template <class C>
-    std::uint32_t wait_change(C& card, std::size_t offset, std::uint32_t old, Deadline deadline);
-    /// The result of a write without room.
-    WriteResult refusal() const {
-        return card_->is_member() ? WriteResult::again : WriteResult::dropped;
-    }
-
-private:
-    [[noreturn]] void refuse_range(std::size_t offset, std::size_t bytes) const;
-    [[noreturn]] void refuse_word(std::size_t offset) const;
-    void in_child() noexcept override {
-        card_ = &in_child_;
-        direct_ = nullptr;
-        static_cast<void>(captured_.release());  // another thread may have held its lock
-    }
-
-    std::unique_ptr<Card> own_;
-    InheritedCard in_child_;
-    Card* card_;          ///< the own one, or in a forked child that
-    DirectCard* direct_;  ///< the own one, by its type; null: of another link, or in a child
-    std::byte* bank_;
-    std::size_t size_;
-    std::size_t words_;                         ///< whole ones
-    std::unique_ptr<CapturedStores> captured_;  // last: it uses the card
-};
 
 void Node::Impl::refuse_range(std::size_t offset, std::size_t bytes) const {
     throw Error(
@@ -358,11 +268,9 @@ WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes)
 }
 
 WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
-    impl_->check_word(offset);
-    if (DirectCard* direct = impl_->direct()) [[likely]] {
-        direct->write_word(offset, value);
+    if (impl_->store_word(offset, value)) [[likely]]
         return WriteResult::ok;
-    }
+    impl_->check_word(offset);
     return impl_->write_word(offset, value);
 }
 

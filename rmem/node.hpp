@@ -161,8 +161,9 @@ public:
     /// Counters of this rank's sends and of its node's bank.
     std::uint64_t counter(LinkCounter id) const noexcept;
 
+    class Impl;  ///< what it keeps, for the library's other calls (rmem/node_impl.hpp)
+
 private:
-    class Impl;
     explicit Node(std::unique_ptr<Impl> impl);
 
     std::unique_ptr<Impl> impl_;

@@ -3,7 +3,7 @@
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/failures.hpp"
-#include "rmem/node.hpp"
+#include "rmem/node_impl.hpp"
 
 #include <fmt/format.h>
 
@@ -58,6 +58,11 @@ int of_node(const rmem_node* node, Body&& body) noexcept {
     if (result == WriteResult::ok) [[likely]]
         return RMEM_OK;
     return not_written(result);
+}
+
+/// Out of line: where a store is the transfer, a write needs no stack.
+[[gnu::noinline]] int write_word(rmem_node* node, std::size_t offset, std::uint32_t value) {
+    return on_node(node, [&](rmem::Node& n) { return code_of(n.write_word(offset, value)); });
 }
 
 rmem_interrupt in_c(const rmem::Interrupt& i) {
@@ -204,7 +209,9 @@ int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes) {
 }
 
 int rmem_write_word(rmem_node* node, size_t offset, uint32_t value) {
-    return on_node(node, [&](rmem::Node& n) { return code_of(n.write_word(offset, value)); });
+    if (node != nullptr && rmem::Node::Impl::of(node->node).store_word(offset, value)) [[likely]]
+        return RMEM_OK;
+    return write_word(node, offset, value);
 }
 
 int rmem_flush(rmem_node* node, int64_t timeout_ns) {
