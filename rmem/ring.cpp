@@ -13,6 +13,7 @@
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/segment_names.hpp"
 #include "rmem/ring/sleeping_engines.hpp"
+#include "rmem/ring/twin.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "rmem/ring/word_sleepers.hpp"
 
@@ -34,6 +35,7 @@ constexpr std::uint64_t kPresenceByte = 1;  // shared by everybody who takes par
 constexpr std::uint64_t kEngineByte = 2;    // what runs the engine of the segment's node
 constexpr std::uint64_t kLauncherByte = 3;  // the launcher whose ranks the ring's are
 constexpr std::uint64_t kFirstRankByte = 16;
+constexpr std::uint64_t kFirstTwinByte = kFirstRankByte + kMaxSeats;  // who keeps that node's
 
 static_assert(sizeof(SegmentHeader) <= kSegmentHeaderBytes);
 constexpr std::int64_t kLockNs = 1'000'000'000;  // others hold the life-cycle byte for less
@@ -245,8 +247,8 @@ Ring::Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence)
 
 std::shared_ptr<Ring> Ring::make(const RingConfig& config, unsigned node) {
     const SegmentLayout layout(config);
-    auto made =
-        Segment::create(config.segment_name(node), layout.total, config.unix_group, kLifeCycleByte);
+    auto made = Segment::create(config.segment_name(node), layout.reserved, config.unix_group,
+                                kLifeCycleByte, layout.total - layout.reserved);
     if (!made) return nullptr;
     RMEM_MARK("ring.mapped");
     SegmentHeader& header = header_of(made->segment);
@@ -439,6 +441,10 @@ std::optional<ByteLock> Ring::try_lock_launcher() const {
     return hold_->segment.try_lock(kLauncherByte);
 }
 
+std::optional<ByteLock> Ring::try_lock_twin(unsigned node) const {
+    return hold_->segment.try_lock(kFirstTwinByte + node);
+}
+
 bool Ring::has_engine() const noexcept {
     return hold_->segment.is_locked(kEngineByte);
 }
@@ -535,6 +541,8 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     // relaxed is enough: a sleeping former incarnation needs no wake-up any more
     ring_->attention()[member.rank].store(0, std::memory_order_relaxed);
     WordSleepers(*ring_).remove(member.rank);
+    mend_applier(*ring_, mine.writer);
+    mend_applier(*ring_, mine.engine_applier);
     SleepingEngines(*ring_).rise(member.rank);
     const auto processors = own_processors();
     for (std::size_t i = 0; i < processors.size(); ++i) {

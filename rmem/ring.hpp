@@ -8,6 +8,7 @@
 ///           bank has its node's interrupt area behind it. On link udp the segment is one node's,
 ///           with one bank and one interrupt area, a board on which its engine shows itself
 ///           (rmem/ring/node_board.hpp), and a tap where it shows writes (rmem/link/udp/tap.hpp).
+///           On both, the banks' twins lie at the end (rmem/ring/bank.hpp).
 ///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that
 ///           the segment says about itself before the header's hash agrees with that computation.
 /// Lifetime  The first to come makes the segment, the last to leave removes it. Presence and ranks
@@ -41,7 +42,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 10;
+inline constexpr std::uint32_t kSegmentVersion = 11;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -94,6 +95,12 @@ struct BellPlace {
     std::atomic<std::uint32_t> rung;        ///< since the rank cleared it: 1
 };
 
+/// What somebody who stores writes into banks says of it (rmem/ring/bank.hpp).
+struct alignas(kLineBytes) Applier {
+    std::atomic<std::uint64_t> count;                                       ///< odd: it is storing
+    alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, 64> places;  ///< of its last writes
+};
+
 struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> state;        ///< RankState
     std::atomic<std::uint32_t> incarnation;  ///< counts the processes that have been this rank
@@ -113,6 +120,8 @@ struct alignas(kLineBytes) RankSlot {
     Counters link;                                ///< LinkCounter
     Counters protocol;                            ///< billboard/core/counters.hpp
     std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class
+    Applier writer;                               ///< of the own writes…
+    Applier engine_applier;  ///< …and of what its engine applies, on link ring
 };
 
 /// Counters of a node's bank (rmem/ring/node_slot.hpp).
@@ -129,8 +138,10 @@ struct Trust;  // rmem/base/ownership.hpp
 /// Where things lie in the segment of a configuration.
 struct SegmentLayout {
     std::size_t attention = 0, stamps = 0, sleepers = 0, ranks = 0, nodes = 0, board = 0,
-                log_headers = 0, logs = 0, tap = 0, interrupts = 0, banks = 0;
-    std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0;
+                log_headers = 0, logs = 0, tap = 0, interrupts = 0, banks = 0, twins = 0;
+    std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0, twin_stride = 0;
+    /// What has memory behind it from the start; twins have it while they are kept.
+    std::size_t reserved = 0;
     std::size_t total = 0;
 
     RMEM_API explicit SegmentLayout(const RingConfig& config);
@@ -179,6 +190,11 @@ public:
         const unsigned index = config_.banks() == 1 ? 0 : node;
         return base_ + layout_.banks + index * layout_.bank_stride;
     }
+    /// Of that bank, where a bank can have one (rmem/ring/twin.hpp).
+    std::byte* twin(unsigned node) const noexcept {
+        const unsigned index = config_.banks() == 1 ? 0 : node;
+        return base_ + layout_.twins + index * layout_.twin_stride;
+    }
     RankSlot& rank(unsigned r) const noexcept;
     NodeSlot& node(unsigned n) const noexcept;
     std::byte* interrupt_area(unsigned node) const noexcept;
@@ -216,6 +232,9 @@ public:
     /// Makes the caller the one whose job the ranks are, until the lock is released; nothing when
     /// another launcher is.
     [[nodiscard]] std::optional<ByteLock> try_lock_launcher() const;
+    /// Makes the caller the one who keeps the node's twin (rmem/ring/twin.hpp), until the lock is
+    /// released; nothing when another does.
+    [[nodiscard]] std::optional<ByteLock> try_lock_twin(unsigned node) const;
     /// Whether a live process runs the node's engine. One system call.
     bool has_engine() const noexcept;
     /// Whether the rank is of this host, joined and alive, as its slot says (no system call: a

@@ -75,7 +75,7 @@ using LaneWords [[gnu::vector_size(kLaneBytes), gnu::may_alias]] = std::uint32_t
 
 /// Stores a word into shared memory.
 [[gnu::always_inline]] inline void store_word(std::byte* to, std::uint32_t value) noexcept {
-    // (1) - this release-store synchronizes-with the acquire-loads rmem/node.cpp (1),
+    // (1) - this release-store synchronizes-with the acquire-loads rmem/node_impl.hpp (1),
     // rmem/link/bank_writer.hpp (1), (2), tools/record/record_source.cpp (1) and
     // tools/watch/bank_view.cpp (1) of a reader
     reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
@@ -132,6 +132,26 @@ inline void load_block(void* to, const std::byte* from, std::size_t bytes) noexc
     word_block::keep_loop();
     word_block::for_block(from, bytes, word, lane);
     word_block::keep_loop();
+}
+
+/// Whether two blocks of shared memory hold the same, each of their words at some moment.
+inline bool is_same_block(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept {
+    std::uint32_t differences = 0;
+    word_block::LaneWords lanes{};
+    const auto word = [&](std::size_t at) {
+        std::uint32_t one = 0, other = 0;
+        load_block(&one, a + at, kWordBytes);
+        load_block(&other, b + at, kWordBytes);
+        differences |= one ^ other;
+    };
+    const auto lane = [&](std::size_t at) {
+        lanes |= *reinterpret_cast<const word_block::LaneWords*>(a + at) ^
+                 *reinterpret_cast<const word_block::LaneWords*>(b + at);
+    };
+    word_block::keep_loop();
+    word_block::for_block(a, bytes, word, lane);
+    word_block::keep_loop();
+    return (differences | lanes[0] | lanes[1] | lanes[2] | lanes[3]) == 0;
 }
 
 }  // namespace rmem

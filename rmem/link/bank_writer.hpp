@@ -11,6 +11,7 @@
 ///     bool is_heard() const noexcept;
 ///     void announce() noexcept;
 ///
+/// The own bank, and what send() stores into those of others, is stored under this rank's Applying.
 /// send() takes the words on their way, with the flags of LogRecord; mark_of() is
 /// LogRecord::kInterrupt where the node's writes to that range carry it. is_heard() is false when
 /// nobody hears the rank any more: then it leaves the bank alone, too. announce() wakes who sleeps
@@ -22,6 +23,7 @@
 #include "rmem/base/word_block.hpp"
 #include "rmem/link/changed_runs.hpp"
 #include "rmem/link/memory.hpp"
+#include "rmem/ring/bank.hpp"
 #include "rmem/ring/counters.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "rmem/ring/write_log.hpp"
@@ -42,8 +44,7 @@ public:
 
     std::uint32_t load(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores
-        // rmem/base/word_block.hpp (1), rmem/link/ring/memory.hpp (8), rmem/link/udp/memory.cpp
-        // (8), rmem/link/udp/engine.cpp (3), rmem/link/udp/outbox.cpp (5), and of a person's
+        // rmem/base/word_block.hpp (1), rmem/link/udp/engine.cpp (3), and of a person's
         // tools/watch/outside_write.cpp (1), tools/watch/outside_write.cpp (2) and
         // tools/watch/outside_write.cpp (3)
         return word(offset).load(std::memory_order_acquire);
@@ -53,8 +54,12 @@ public:
 
     void write(std::size_t offset, const void* from, std::size_t bytes);
     void publish(std::size_t offset, std::size_t bytes) {
-        const std::size_t words = (bytes + kWordBytes - 1) / kWordBytes;
-        link().send(offset, bank_ + offset, words, link().mark_of(offset, words * kWordBytes));
+        forward(offset, bank_ + offset, (bytes + kWordBytes - 1) / kWordBytes);
+    }
+    /// Words that the own bank has already go to the others.
+    void forward(std::size_t offset, const void* from, std::size_t words) {
+        const Applying applying(applier_, offset, words);
+        link().send(offset, from, words, link().mark_of(offset, words * kWordBytes));
         unannounced_ = true;
     }
     void post_word(std::size_t offset, std::uint32_t value) {
@@ -64,8 +69,7 @@ public:
     void write_lazy(std::size_t offset, std::uint32_t value) {
         if (!link().is_heard()) return;
         if (filter_) return write_changed(offset, &value, 1);
-        if (!me_last_) store_words(offset, &value, 1);
-        link().send(offset, &value, 1, flags_of(offset, kWordBytes));
+        pass(offset, &value, 1);
     }
     void notify(unsigned rank) const noexcept { waiter_.notify(rank); }
 
@@ -90,6 +94,8 @@ protected:
         : ring_(ring),
           rank_(rank),
           bank_(ring.bank(node)),
+          own_bank_(ring, node),
+          applier_(ring, ring.rank(rank).writer),
           counters_(ring.rank(rank).link),
           attention_(ring.attention()),
           waiter_(ring, rank) {}
@@ -106,6 +112,8 @@ protected:
     Ring& ring_;
     const unsigned rank_;
     std::byte* const bank_;
+    const Bank own_bank_;
+    const ApplierUse applier_;
     Counters& counters_;
     std::atomic<std::uint32_t>* const attention_;
     Waiter waiter_;
@@ -119,8 +127,11 @@ private:
     }
     void write_words(std::size_t offset, const void* from, std::size_t words);
     void write_changed(std::size_t offset, const void* from, std::size_t words);
-    void store_words(std::size_t offset, const void* from, std::size_t words) noexcept {
-        store_write(bank_ + offset, from, words * kWordBytes);
+    /// Into the own bank, and on their way.
+    void pass(std::size_t offset, const void* from, std::size_t words) {
+        const Applying applying(applier_, offset, words);
+        if (!me_last_) own_bank_.store(offset, from, words * kWordBytes, applying.any_twin());
+        link().send(offset, from, words, flags_of(offset, words * kWordBytes));
     }
 
     bool me_last_ = false;
@@ -144,8 +155,7 @@ template <class Link>
 void BankWriter<Link>::write_words(std::size_t offset, const void* from, std::size_t words) {
     if (!link().is_heard()) return;
     if (filter_) return write_changed(offset, from, words);
-    if (!me_last_) store_words(offset, from, words);
-    link().send(offset, from, words, flags_of(offset, words * kWordBytes));
+    pass(offset, from, words);
     unannounced_ = true;
 }
 
@@ -173,10 +183,7 @@ void BankWriter<Link>::write_changed(std::size_t offset, const void* from, std::
         return value != load(at) || link().mark_of(at, kWordBytes) != 0;
     };
     const auto send_run = [&](std::size_t first, std::size_t count) {
-        const std::size_t at = offset + first * kWordBytes;
-        const std::byte* const run = bytes + first * kWordBytes;
-        if (!me_last_) store_words(at, run, count);
-        link().send(at, run, count, flags_of(at, count * kWordBytes));
+        pass(offset + first * kWordBytes, bytes + first * kWordBytes, count);
         unannounced_ = true;
     };
     counters_.add(LinkCounter::writes_filtered, send_runs(words, is_sent, send_run));

@@ -21,6 +21,8 @@ struct alignas(kLineBytes) DeliveryBoard {
     /// Processes that read the logs and want to know when each write was made. A killed one is
     /// counted on, and costs each write a look at the clock.
     std::atomic<std::uint32_t> recorders;
+    /// Nodes of which a twin is kept (rmem/ring/bank.hpp); on link udp, too.
+    std::atomic<std::uint32_t> twins;
 
     void note_change() noexcept {
         // (1) - this release-add synchronizes-with the acquire-loads rmem/link/ring/delivery.cpp

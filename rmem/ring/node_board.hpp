@@ -8,6 +8,7 @@
 /// says so. Times and counts are for people; operations that programs rely on are numbered.
 
 #include "rmem/config.hpp"
+#include "rmem/ring.hpp"
 #include "rmem/ring/counters.hpp"
 #include "rmem/ring/notice.hpp"
 #include "rmem/ring/udp_counters.hpp"
@@ -62,7 +63,8 @@ struct NodeBoard {
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> consumed;
     std::array<std::atomic<std::uint64_t>, kMaxRanks> completed;
     std::array<NodeView, kMaxNodes> nodes;
-    Notice notice;  ///< its remark about others that it refuses
+    Notice notice;    ///< its remark about others that it refuses
+    Applier applier;  ///< of what the engine applies (rmem/ring/bank.hpp)
 };
 
 }  // namespace rmem::udp

@@ -23,6 +23,8 @@ struct alignas(kLineBytes) NodeSlot {
     std::atomic<std::uint32_t> behind;
     std::atomic<std::int64_t> engine_ran_ns;  ///< when the engine last looked at the clock
     Counter<> brought;  ///< writes of others that its engines have applied, not their writers
+    /// Not 0: the bank has a twin (rmem/ring/bank.hpp).
+    alignas(kLineBytes) std::atomic<std::uint32_t> keeps_twin;
     alignas(kLineBytes) Counters link;  ///< LinkCounter: of the node's bank
     Histogram propagation;              ///< ns from the store at the origin to this bank
     Histogram lateness;                 ///< ns behind the wire model, while we ran

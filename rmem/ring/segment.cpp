@@ -126,11 +126,11 @@ private:
     bool was_pending_ = false;
 };
 
-void reserve(const std::string& ring, int fd, std::size_t bytes) {
+void reserve_space(const std::string& ring, int fd, std::size_t from, std::size_t bytes) {
     const FileLimitAsError guard;
     int error;
     do {
-        error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+        error = ::posix_fallocate(fd, static_cast<off_t>(from), static_cast<off_t>(bytes));
     } while (error == EINTR);
     if (error == 0) return;
     if (error == EFBIG) {
@@ -150,6 +150,11 @@ void reserve(const std::string& ring, int fd, std::size_t bytes) {
                         ring, bytes / 1024, kDirectory, space.available / 1024, kDirectory));
     }
     fail(ring, "reserving space for", error);
+}
+
+void extend(const std::string& ring, int fd, std::size_t bytes) {
+    const FileLimitAsError guard;
+    if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) fail(ring, "extending", errno);
 }
 
 Error foreign(const std::string& ring, const std::string& what) {
@@ -255,7 +260,8 @@ std::string Segment::object_name(const std::string& ring) {
 }
 
 std::optional<Segment::Created> Segment::create(const std::string& ring, std::size_t bytes,
-                                                const std::string& unix_group, std::uint64_t byte) {
+                                                const std::string& unix_group, std::uint64_t byte,
+                                                std::size_t sparse_bytes) {
     // Without a name at first, so that a maker killed up to here leaves nothing behind.
     Descriptor fd(::open(kDirectory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (fd.get() < 0) fail_to_create(ring, errno);
@@ -272,7 +278,8 @@ std::optional<Segment::Created> Segment::create(const std::string& ring, std::si
     }
     RMEM_MARK("ring.named");
     try {
-        reserve(ring, segment.fd_.get(), bytes);
+        reserve_space(ring, segment.fd_.get(), 0, bytes);
+        if (sparse_bytes != 0) extend(ring, segment.fd_.get(), bytes + sparse_bytes);
         RMEM_MARK("ring.reserved");
         segment.region_ = map_whole(ring, segment.fd_.get());
     } catch (...) {
@@ -347,6 +354,16 @@ ipc::mapped_region Segment::map_again(const std::byte* place, std::size_t bytes,
         throw Error(Errc::system,
                     fmt::format("mapping {} once more: {}", object_name(ring_), e.what()));
     }
+}
+
+void Segment::reserve(const std::byte* place, std::size_t bytes) const {
+    reserve_space(ring_, fd_.get(), static_cast<std::size_t>(place - data()), bytes);
+}
+
+void Segment::give_back(const std::byte* place, std::size_t bytes) const noexcept {
+    // Where the host cannot, it is given back with the rest.
+    static_cast<void>(::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                  place - data(), static_cast<off_t>(bytes)));
 }
 
 std::optional<gid_t> Segment::group() const {

@@ -66,11 +66,12 @@ inline constexpr std::size_t kSegmentHeaderBytes = 4096;  ///< SegmentHeader (rm
 class RMEM_API Segment {
 public:
     struct Created;
-    /// Makes a new object of `bytes` zeroed bytes; nothing when the name exists. `byte` is locked
-    /// before the name can be found, so a process that finds the object can tell whether its maker
-    /// is alive.
+    /// Makes a new object of `bytes` zeroed bytes, and `sparse_bytes` behind them that have no
+    /// memory yet; nothing when the name exists. `byte` is locked before the name can be found, so
+    /// a process that finds the object can tell whether its maker is alive.
     static std::optional<Created> create(const std::string& ring, std::size_t bytes,
-                                         const std::string& unix_group, std::uint64_t byte);
+                                         const std::string& unix_group, std::uint64_t byte,
+                                         std::size_t sparse_bytes = 0);
     /// Maps an existing object, as large as it is by now; nothing when there is none.
     /// `foreign_segment` for what is no file, `not_permitted` for another user's.
     [[nodiscard]] static std::optional<Segment> open(const std::string& ring,
@@ -97,6 +98,11 @@ public:
     [[nodiscard]] boost::interprocess::mapped_region map_again(const std::byte* place,
                                                                std::size_t bytes,
                                                                Access access) const;
+
+    /// Gives the bytes from `place` on, which is in this mapping, memory; or takes it away, and
+    /// what they hold.
+    void reserve(const std::byte* place, std::size_t bytes) const;
+    void give_back(const std::byte* place, std::size_t bytes) const noexcept;
 
     /// The group that shares it; nothing: none.
     std::optional<gid_t> group() const;

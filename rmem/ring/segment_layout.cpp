@@ -42,7 +42,10 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
     bank_stride = round_up(config.bank_bytes(), kPage);
     banks = interrupts + areas * interrupt_stride;
-    total = banks + config.banks() * bank_stride;
+    reserved = twins = total = banks + config.banks() * bank_stride;
+    if (config.link == LinkKind::direct) return;
+    twin_stride = round_up(config.user_bytes, kPage);
+    total = twins + config.banks() * twin_stride;
     if (config.link != LinkKind::ring) return;
     // Each bank has its node's area behind it. A node touches that when it joins, so who looks for
     // the touched parts of a bank (rmem/ring/touched_part.hpp) need not look through all banks.

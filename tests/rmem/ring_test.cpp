@@ -124,6 +124,11 @@ TEST_F(RingTest, the_parts_of_a_segment_do_not_overlap) {
         EXPECT_LE(layout.interrupts + large.nodes * layout.interrupt_stride,
                   link == LinkKind::direct ? layout.banks : layout.total + layout.bank_stride);
         EXPECT_GE(layout.bank_stride, large.bank_bytes());
+        EXPECT_EQ(layout.twins, layout.reserved) << "which have memory while they are kept";
+        EXPECT_LE(layout.banks + large.bank_bytes(), layout.twins);
+        const bool has_twins = link != LinkKind::direct;
+        EXPECT_EQ(layout.total - layout.twins, has_twins ? large.nodes * layout.twin_stride : 0);
+        EXPECT_EQ(layout.twin_stride >= large.user_bytes, has_twins);
     }
 }
 

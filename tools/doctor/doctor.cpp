@@ -56,7 +56,7 @@ CheckedJob job_of(unsigned ranks) {
     rmem::Environment environment = rmem::Environment::read();
     environment.ranks = ranks;
     environment.nodes.reset();
-    return {ranks, rmem::SegmentLayout(billboard::ring_config(environment)).total};
+    return {ranks, rmem::SegmentLayout(billboard::ring_config(environment)).reserved};
 }
 
 void doctor(unsigned ranks, bool as_json) {

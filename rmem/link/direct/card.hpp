@@ -69,7 +69,7 @@ private:
     }
     /// `writes`: what was sent, this one included.
     void store_word(std::size_t offset, std::uint32_t value, std::uint64_t writes) {
-        // (1) - this release-store synchronizes-with the acquire-loads rmem/node.cpp (1) and
+        // (1) - this release-store synchronizes-with the acquire-loads rmem/node_impl.hpp (1) and
         // tools/record/record_source.cpp (1) of a reader
         word(offset).store(value, std::memory_order_release);
         count(writes);

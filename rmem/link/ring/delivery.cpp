@@ -20,7 +20,7 @@ RingDelivery::RingDelivery(Membership& member, InterruptBoard& interrupts, bool 
       may_(may && !takes_time_ && has_fences_),
       board_(ring_.delivery()),
       log_(ring_.log(member.rank()).header()),
-      own_bank_(ring_.bank(node_)),
+      own_bank_(ring_, node_),
       interrupts_(interrupts),
       sleepers_(ring_),
       // relaxed is enough: a number that it is not now, so that it looks around
@@ -58,7 +58,7 @@ void RingDelivery::find_banks() {
     for (unsigned n = 0; n < ring_.config().nodes; ++n) {
         const bool is_one = takes_time_ ? is_node_alive(ring_, n) : is_delivered_to(ring_.node(n));
         if (n == node_ || !is_one) continue;
-        banks_.push_back(ring_.bank(n));
+        banks_.emplace_back(ring_, n);
         nodes_.push_back(n);
     }
 }

@@ -37,9 +37,9 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/marks.hpp"
-#include "rmem/base/word_block.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/bank.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/word_sleepers.hpp"
 #include "rmem/ring/write_log.hpp"
@@ -73,7 +73,8 @@ public:
 
     /// For the record of the next write: when it is made, or with kUntimed, some time before.
     void time(LogRecord& record) noexcept;
-    /// The write that was appended, by a rank that delivers. False: the engines have to apply it.
+    /// The write that was appended, by a rank that delivers, under its Applying. False: the engines
+    /// have to apply it.
     [[nodiscard]] bool deliver(std::uint64_t head, const LogRecord& record, const void* words);
     // ---- On a wire that takes time
     /// Whether some other program does not run its engine.
@@ -120,7 +121,7 @@ private:
     const bool may_;
     DeliveryBoard& board_;
     LogHeader& log_;
-    std::byte* const own_bank_;
+    const Bank own_bank_;
     InterruptBoard& interrupts_;
     const WordSleepers sleepers_;
 
@@ -128,13 +129,13 @@ private:
     bool is_each_wanted_ = true;
     bool is_needed_ = false;  ///< by a program that does not run its engine
     std::uint64_t claimed_from_ = 0;
-    bool is_timed_ = true;           ///< each write, for recorders or the bound
-    bool is_measured_ = false;       ///< this write
-    std::uint32_t changes_seen_;     ///< when it last looked around
-    std::vector<std::byte*> banks_;  ///< of the other nodes that were taken into the ring
-    std::vector<unsigned> nodes_;    ///< whose these are
-    std::int64_t last_ns_ = 0;       ///< a time that was
-    unsigned counted_ = 0;           ///< writes that the other nodes' counts lack
+    bool is_timed_ = true;         ///< each write, for recorders or the bound
+    bool is_measured_ = false;     ///< this write
+    std::uint32_t changes_seen_;   ///< when it last looked around
+    std::vector<Bank> banks_;      ///< of the other nodes that were taken into the ring
+    std::vector<unsigned> nodes_;  ///< whose these are
+    std::int64_t last_ns_ = 0;     ///< a time that was
+    unsigned counted_ = 0;         ///< writes that the other nodes' counts lack
     std::uint64_t counted_bytes_ = 0;
 };
 
@@ -163,12 +164,14 @@ inline bool RingDelivery::deliver(std::uint64_t head, const LogRecord& record, c
 }
 
 inline void RingDelivery::store(const LogRecord& record, const void* words) noexcept {
-    for (std::byte* const bank : banks_) {
-        store_write(bank + record.offset, words, record.words * kWordBytes);
+    // relaxed is enough: as in Applying
+    const bool any_twin = board_.twins.load(std::memory_order_relaxed) != 0;
+    for (const Bank& bank : banks_) {
+        bank.store(record.offset, words, record.words * kWordBytes, any_twin);
         RMEM_MARK("ring.stored");
     }
     if ((record.flags & LogRecord::kMeLast) != 0)
-        store_write(own_bank_ + record.offset, words, record.words * kWordBytes);
+        own_bank_.store(record.offset, words, record.words * kWordBytes, any_twin);
 }
 
 inline void RingDelivery::publish(std::uint64_t head) noexcept {

@@ -45,7 +45,7 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
       node_(member.node()),
       rank_(member.rank()),
       slot_(ring_.node(node_)),
-      bank_(ring_.bank(node_)),
+      applier_(ring_, ring_.rank(rank_).engine_applier),
       lock_(ring_, node_, rank_, member.incarnation()),
       punctuality_(ring_.config(), slot_),
       interrupts_(ring_, node_, rank_),
@@ -58,6 +58,7 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
     const RingConfig& config = ring_.config();
     if (check_writers) checker_.emplace(node_, config.bank_bytes());
     for (unsigned r = 0; r < config.seats(); ++r) logs_.emplace_back(ring_.log(r));
+    for (unsigned n = 0; n < config.nodes; ++n) banks_.emplace_back(ring_, n);
     held_.resize(config.seats());
     rank_node_.assign(config.seats(), kNoNode);
     rank_alive_.resize(config.seats());
@@ -551,7 +552,7 @@ void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
 void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
     if (done_already(rank, entry)) return;
     if ((entry.record.flags & LogRecord::kMeLast) != 0) {
-        static_cast<void>(logs_[rank].copy_words(entry, bank_ + entry.record.offset));
+        store(logs_[rank], entry, node_);
         applied_any_ = true;
     }
     set_applied(rank, entry.next);

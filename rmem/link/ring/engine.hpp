@@ -26,6 +26,7 @@
 #include "rmem/link/ring/engine_lock.hpp"
 #include "rmem/link/ring/race_check.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/bank.hpp"
 #include "rmem/ring/bound_violation.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/word_sleepers.hpp"
@@ -132,11 +133,11 @@ private:
     };
     /// A write that comes to a bank, ready to be stored.
     struct Coming {
-        std::byte* to = nullptr;
         std::int64_t due_ns;
         std::uint64_t tag;
         unsigned node;
-        std::size_t bytes;
+        std::size_t offset;
+        std::size_t bytes = 0;  ///< none: nothing comes
         std::array<std::uint32_t, kMaxRecordWords> words;
     };
     /// One that was stored as soon as it was due, before the model says so.
@@ -197,6 +198,7 @@ private:
     bool is_next_of(unsigned node, const Flight& flight) const noexcept;
     void report_violations();
     void drop_if_idle();
+    void store(const LogReader& log, const LogReader::Entry& entry, unsigned node);
     void arrive(unsigned rank, const Flight& flight, std::int64_t due_ns);
     std::optional<BoundViolation> note_arrival(unsigned node, unsigned rank, const Flight& flight,
                                                std::int64_t due_ns);
@@ -224,7 +226,8 @@ private:
     const unsigned node_;
     const unsigned rank_;
     NodeSlot& slot_;
-    std::byte* const bank_;
+    const ApplierUse applier_;
+    std::vector<Bank> banks_;  ///< of each node
     EngineLock lock_;
     Punctuality punctuality_;
     InterruptBoard interrupts_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last step of a write: it falls due, and is in a bank.
 
-#include "rmem/base/word_block.hpp"
 #include "rmem/link/ring/engine.hpp"
 
 #include <algorithm>
@@ -31,9 +30,10 @@ bool RingEngine::await(std::int64_t end_ns) {
         punctuality_.look(step_ns_, std::exchange(work_ns_, 0));
     } while (step_ns_ < due);
     // A writer may have claimed its log since.
-    if (coming.to == nullptr || (coming.node == node_ && is_claimed(rank_of(coming.tag))))
-        return true;
-    store_write(coming.to, coming.words.data(), coming.bytes);
+    if (coming.bytes == 0 || (coming.node == node_ && is_claimed(rank_of(coming.tag)))) return true;
+    const Applying applying(applier_, coming.offset, coming.bytes / kWordBytes);
+    banks_[coming.node].store(coming.offset, coming.words.data(), coming.bytes,
+                              applying.any_twin());
     stored_ = {coming.tag, coming.node, now_ns()};
     return true;
 }
@@ -57,7 +57,7 @@ bool RingEngine::prepare(Coming& coming, std::int64_t until_ns) const {
     coming.tag = arrival->tag;
     coming.node = arrival->node;
     coming.bytes = entry.record.words * kWordBytes;
-    coming.to = ring_.bank(arrival->node) + entry.record.offset;
+    coming.offset = entry.record.offset;
     return true;
 }
 
@@ -73,8 +73,7 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
     if (done_already(rank, entry)) return;
     const LogRecord& record = entry.record;
     // A writer leaves alone what a live node has not applied.
-    if (flight.stored_ns == 0)
-        static_cast<void>(logs_[rank].copy_words(entry, bank_ + record.offset));
+    if (flight.stored_ns == 0) store(logs_[rank], entry, node_);
     const auto violation = note_arrival(node_, rank, flight, due_ns);
     if (violation && hook_ && violations_.size() < kMaxViolations)
         violations_.push_back(*violation);
@@ -86,6 +85,15 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
                                          record.written_ns, due_ns));
     }
     set_applied(rank, entry.next);
+}
+
+/// What a log holds by now, into a node's bank.
+void RingEngine::store(const LogReader& log, const LogReader::Entry& entry, unsigned node) {
+    std::array<std::uint32_t, kMaxRecordWords> words;
+    if (!log.load_words(entry, words.data())) return;
+    const LogRecord& record = entry.record;
+    const Applying applying(applier_, record.offset, record.words);
+    banks_[node].store(record.offset, words.data(), record.words * kWordBytes, applying.any_twin());
 }
 
 /// Measures and counts a write that is in a node's bank now, and wakes those that want it.

@@ -143,10 +143,7 @@ bool RingEngine::deliver(const Outward& write) {
 void RingEngine::put(const Outward& write, std::uint64_t has) {
     const Flight& flight = write.flight;
     NodeSlot& slot = ring_.node(write.node);
-    if (flight.stored_ns == 0) {
-        static_cast<void>(logs_[rank_].copy_words(
-            flight.entry, ring_.bank(write.node) + flight.entry.record.offset));
-    }
+    if (flight.stored_ns == 0) store(logs_[rank_], flight.entry, write.node);
     RMEM_MARK("ring.stored-when-due");
     static_cast<void>(note_arrival(write.node, rank_, flight, flight.due_ns));
     // (6) - this release-exchange synchronizes-with the acquire-load rmem/ring/applied.hpp (1);

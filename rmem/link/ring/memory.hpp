@@ -118,8 +118,8 @@ public:
         if (!delivery_.is_on() || !log_.fits(LogArea::units_of(1)) || fifo_depth_ != 0 ||
             engine_.interrupts().anyone_watches())
             return false;
-        // (8) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
-        word(offset).store(value, std::memory_order_release);
+        const Applying applying(applier_, offset, 1);
+        own_bank_.store_word(offset, value, applying.any_twin());
         LogRecord record;
         record.offset = offset;
         record.words = 1;

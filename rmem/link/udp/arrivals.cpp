@@ -2,7 +2,6 @@
 #include "rmem/link/udp/arrivals.hpp"
 
 #include "rmem/base/check.hpp"
-#include "rmem/base/word_block.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 #include <algorithm>
@@ -15,11 +14,12 @@ namespace {
 constexpr std::size_t kMaxViolations = 64;
 
 /// The words of a write, the first one last: it may be the flag of what lies behind it.
-void store(std::byte* to, const Words& words) noexcept {
+void store(const Bank& bank, std::size_t offset, const Words& words, bool any_twin) noexcept {
     if constexpr (std::endian::native == std::endian::little) {
-        store_write(to, words.bytes().data(), words.bytes().size());
+        bank.store(offset, words.bytes().data(), words.bytes().size(), any_twin);
     } else {
-        for (std::size_t i = words.size(); i-- > 0;) store_word(to + i * kWordBytes, words[i]);
+        for (std::size_t i = words.size(); i-- > 0;)
+            bank.store_word(offset + i * kWordBytes, words[i], any_twin);
     }
 }
 
@@ -34,7 +34,8 @@ Arrivals::Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster
     : ring_(ring),
       node_(node),
       slot_(ring.node(node)),
-      bank_(ring.bank(node)),
+      bank_(ring, node),
+      applier_(ring, ring.board().applier),
       interrupts_(interrupts),
       roster_(roster),
       tap_(tap),
@@ -116,7 +117,10 @@ void Arrivals::count(std::uint64_t writes, std::size_t words) noexcept {
 
 void Arrivals::put(const Write& write, const Words& words, std::int64_t now) {
     const std::size_t offset = write.place.index * kWordBytes;
-    store(bank_ + offset, words);
+    {
+        const Applying applying(applier_, offset, words.size());
+        store(bank_, offset, words, applying.any_twin());
+    }
     any_ = true;
     any_of_users_ = any_of_users_ || offset < ring_.config().user_bytes;
     if (offset + write.place.words * kWordBytes > ring_.config().roster_offset()) {

@@ -25,6 +25,7 @@
 #include "rmem/link/udp/roster.hpp"
 #include "rmem/link/udp/tap.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/bank.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -99,7 +100,8 @@ private:
     Ring& ring_;
     const unsigned node_;
     NodeSlot& slot_;
-    std::byte* const bank_;
+    const Bank bank_;
+    const ApplierUse applier_;
     InterruptBoard& interrupts_;
     Roster& roster_;
     Tap& tap_;

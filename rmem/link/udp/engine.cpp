@@ -2,6 +2,7 @@
 #include "rmem/link/udp/engine.hpp"
 
 #include "rmem/base/fence.hpp"
+#include "rmem/ring/twin.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -96,6 +97,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       oddities_(ring.config().name, node_, about(ring.config())),
       core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
       outbox_(ring, node_, core_, tap_) {
+    mend_applier(ring, board_.applier);
     // relaxed is enough for these: the release (4), or that of a word in the bank (3), publishes
     // them to programs that rely on them
     board_.asleep.store(0, std::memory_order_relaxed);

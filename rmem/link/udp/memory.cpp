@@ -352,8 +352,10 @@ bool UdpMemory::write_word_at_once(std::size_t offset, std::uint32_t value) {
     if (!engine_ || !engine_->streams() || !faults_.empty() || !engine_->own().has_room() ||
         !is_heard())
         return false;
-    // (8) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
-    word(offset).store(value, std::memory_order_release);
+    {
+        const Applying applying(applier_, offset, 1);
+        own_bank_.store_word(offset, value, applying.any_twin());
+    }
     udp::ShortWrite write;
     write.written_ns = time_of_streamed();
     write.place.index = offset / kWordBytes;

@@ -20,7 +20,8 @@ Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
     : ring_(ring),
       board_(ring.board()),
       slot_(ring.node(node)),
-      bank_(ring.bank(node)),
+      bank_(ring, node),
+      applier_(ring, ring.board().applier),
       bank_bytes_(ring.config().bank_bytes()),
       core_(core),
       tap_(tap),
@@ -279,13 +280,10 @@ bool Outbox::complete() noexcept {
     bool changed = false;
     while (!own_later_.empty() && own_later_.front().sequence <= completed_) {
         const OwnLater& write = own_later_.front();
-        auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + write.offset);
         const Words words(write.words);
-        for (std::size_t i = words.size(); i-- > 0;) {  // as in BankWriter::post
-            // (5) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp
-            // (1)
-            to[i].store(words[i], std::memory_order_release);
-        }
+        const Applying applying(applier_, write.offset, words.size());
+        for (std::size_t i = words.size(); i-- > 0;)  // as in BankWriter::post
+            bank_.store_word(write.offset + i * kWordBytes, words[i], applying.any_twin());
         own_later_.pop_front();
         changed = true;
     }

@@ -22,6 +22,7 @@
 #include "rmem/link/udp/tap.hpp"
 #include "rmem/link/udp/word_stream.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/bank.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/write_log.hpp"
 
@@ -135,7 +136,8 @@ private:
     Ring& ring_;
     NodeBoard& board_;
     NodeSlot& slot_;
-    std::byte* const bank_;
+    const Bank bank_;
+    const ApplierUse applier_;
     const std::size_t bank_bytes_;
     Core& core_;
     Tap& tap_;

@@ -90,7 +90,8 @@ TEST(RingEngineArrival, the_write_that_comes_next_is_ready_before_it_is_due) {
     const auto ready = [&] { return PlantedBug::prepare(engine, end); };
     while (!ready() && now_ns() < end) engine.run();
     ASSERT_TRUE(ready());
-    EXPECT_EQ(ready()->to, ring.ring()->bank(1) + 64);
+    EXPECT_EQ(ready()->node, 1U);
+    EXPECT_EQ(ready()->offset, 64U);
     EXPECT_EQ(ready()->bytes, 12U);
     EXPECT_EQ(std::memcmp(ready()->words.data(), words.data(), 12), 0);
     EXPECT_FALSE(PlantedBug::prepare(engine, ready()->due_ns - 1));

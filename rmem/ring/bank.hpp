@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A node's bank, for those who store writes into it: links, engines, writers that deliver.
+///
+/// Where a program of the node stores by itself and its stores are found by comparing
+/// (rmem/stores/scanned.hpp), the bank has a *twin* in the segment: what the bank would hold
+/// without those stores. What is stored into the bank as a write goes into the twin, too. So a word
+/// that differs was stored by the program, unless somebody is between the two at this moment; that
+/// is what *appliers* say.
+///
+///     applier                                      scanner
+///     count + 1: odd                               counts
+///     where there are twins: place = the words     bank and twin: what differs…
+///     store the words into bank and twin           …but for the places since those counts
+///     count + 1
+///
+/// An applier keeps the places of its last writes, so that a scanner can tell what it has met while
+/// many go on.
+///
+/// Invariants: an applier's count is odd while it stores. A twin is kept for the user's memory.
+/// Thread safety: an applier is one thread's at a time; a Bank may be used by any.
+/// Progress: wait-free. Where no twin is kept: two stores and a load for each write.
+
+#include "rmem/base/check.hpp"
+#include "rmem/base/fence.hpp"
+#include "rmem/base/limits.hpp"
+#include "rmem/base/marks.hpp"
+#include "rmem/base/word_block.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/delivery_board.hpp"
+#include "rmem/ring/node_slot.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rmem {
+
+/// Somebody who stores writes: what it says of that in shared memory, and whether it is asked to.
+class ApplierUse {
+public:
+    ApplierUse(const Ring& ring, Applier& applier) noexcept
+        : applier_(&applier), twins_(&ring.delivery().twins) {}
+
+private:
+    friend class Applying;
+    Applier* applier_;
+    const std::atomic<std::uint32_t>* twins_;
+};
+
+/// Says that a write is being stored, and where, for as long as it is there.
+class Applying {
+public:
+    Applying(ApplierUse use, std::size_t offset, std::size_t words) noexcept
+        : applier_(*use.applier_),
+          // relaxed is enough: this thread alone writes it
+          count_(applier_.count.load(std::memory_order_relaxed)) {
+        RMEM_CHECK_IF(false, count_ % 2 == 0);
+        // (1) - this release-store synchronizes-with the acquire-loads rmem/ring/twin.cpp (1) and
+        // rmem/ring/twin.cpp (4)
+        applier_.count.store(count_ + 1, std::memory_order_release);
+        light_fence();
+        // relaxed is enough: the fence orders it, and who keeps a twin waits for those that have
+        // looked before
+        any_twin_ = use.twins_->load(std::memory_order_relaxed) != 0;
+        if (any_twin_) [[unlikely]] {
+            // (3) - this release-store synchronizes-with the acquire-load rmem/ring/twin.cpp (3)
+            applier_.places[count_ / 2 % applier_.places.size()].store(place_of(offset, words),
+                                                                       std::memory_order_release);
+        }
+    }
+    ~Applying() {
+        // (2) - this release-store synchronizes-with the acquire-loads rmem/ring/twin.cpp (1),
+        // rmem/ring/twin.cpp (2), rmem/ring/twin.cpp (4) and rmem/ring/twin.cpp (5)
+        applier_.count.store(count_ + 2, std::memory_order_release);
+    }
+    Applying(const Applying&) = delete;
+    Applying& operator=(const Applying&) = delete;
+
+    [[nodiscard]] bool any_twin() const noexcept { return any_twin_; }
+
+    static constexpr unsigned kWordsBits = 28;
+    static constexpr std::uint64_t kMostWords = (std::uint64_t{1} << kWordsBits) - 1;
+
+    /// Its first word above, the number of its words below.
+    static std::uint64_t place_of(std::size_t offset, std::size_t words) noexcept {
+        return offset / kWordBytes << kWordsBits | (words < kMostWords ? words : kMostWords);
+    }
+
+private:
+    Applier& applier_;
+    const std::uint64_t count_;
+    bool any_twin_;
+};
+
+class Bank {
+public:
+    Bank(const Ring& ring, unsigned node) noexcept
+        : bank_(ring.bank(node)),
+          twin_(ring.twin(node)),
+          keeps_twin_(&ring.node(node).keeps_twin),
+          user_bytes_(ring.config().user_bytes) {}
+
+    [[nodiscard]] std::byte* data() const noexcept { return bank_; }
+
+    /// A write, of whole words, under an Applying, which says whether there is `any_twin`.
+    void store(std::size_t offset, const void* from, std::size_t bytes,
+               bool any_twin) const noexcept {
+        store_write(bank_ + offset, from, bytes);
+        if (any_twin) [[unlikely]]
+            store_into_twin(offset, from, bytes);
+    }
+    void store_word(std::size_t offset, std::uint32_t value, bool any_twin) const noexcept {
+        rmem::store_word(bank_ + offset, value);
+        if (any_twin) [[unlikely]]
+            store_into_twin(offset, &value, sizeof value);
+    }
+
+private:
+    void store_into_twin(std::size_t offset, const void* from, std::size_t bytes) const noexcept {
+        // relaxed is enough: as in Applying
+        if (keeps_twin_->load(std::memory_order_relaxed) == 0 || offset >= user_bytes_) return;
+        RMEM_MARK("twin.lacks-a-write");
+        store_write(twin_ + offset, from, bytes);
+    }
+
+    std::byte* bank_;
+    std::byte* twin_;
+    const std::atomic<std::uint32_t>* keeps_twin_;
+    std::size_t user_bytes_;
+};
+
+}  // namespace rmem

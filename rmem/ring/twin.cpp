@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring/twin.hpp"
+
+#include "rmem/base/check.hpp"
+#include "rmem/base/fence.hpp"
+#include "rmem/base/word_block.hpp"
+#include "rmem/ring/bank.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/touched_part.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace rmem {
+
+namespace {
+
+std::atomic<std::uint32_t>& word(std::byte* place) noexcept {
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(place);
+}
+
+bool is_storing(std::uint64_t count) noexcept {
+    return count % 2 != 0;
+}
+
+/// The words of [offset, offset + bytes) that a write to `place` has, a bit each.
+std::uint64_t words_at(std::uint64_t place, std::size_t offset, std::size_t bytes) noexcept {
+    const std::size_t count = bytes / kWordBytes;
+    const std::uint64_t first = place >> Applying::kWordsBits, here = offset / kWordBytes;
+    const std::uint64_t words = place & Applying::kMostWords;
+    const std::uint64_t end = words == Applying::kMostWords ? ~std::uint64_t{0} : first + words;
+    if (first >= here + count || end <= here) return 0;
+    const unsigned from = static_cast<unsigned>(first > here ? first - here : 0);
+    const auto to = static_cast<unsigned>(std::min<std::uint64_t>(end - here, count));
+    const std::uint64_t below_end = to == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << to) - 1;
+    return below_end & ~((std::uint64_t{1} << from) - 1);
+}
+
+/// The words into which `applier` may have stored since its count was `before`, a bit each.
+std::uint64_t words_met(const Applier& applier, std::uint64_t before, std::size_t offset,
+                        std::size_t bytes) noexcept {
+    constexpr std::uint64_t kAll = ~std::uint64_t{0};
+    const std::size_t kept = applier.places.size();
+    // (1) - this acquire-load synchronizes-with the release-stores rmem/ring/bank.hpp (1) and
+    // rmem/ring/bank.hpp (2)
+    const std::uint64_t after = applier.count.load(std::memory_order_acquire);
+    const std::uint64_t first = before / 2, end = (after + 1) / 2;
+    if (end - first >= kept) return kAll;
+    std::uint64_t met = 0;
+    for (std::uint64_t write = first; write != end; ++write) {
+        // (3) - this acquire-load synchronizes-with the release-store rmem/ring/bank.hpp (3)
+        const auto place = applier.places[write % kept].load(std::memory_order_acquire);
+        met |= words_at(place, offset, bytes);
+    }
+    // (4) - this acquire-load synchronizes-with the release-stores rmem/ring/bank.hpp (1) and
+    // rmem/ring/bank.hpp (2)
+    const std::uint64_t now = applier.count.load(std::memory_order_acquire);
+    return (now + 1) / 2 - first >= kept ? kAll : met;
+}
+
+}  // namespace
+
+Twin::Twin(const Ring& ring, unsigned node, Deadline deadline)
+    : ring_(ring), node_(node), bank_(ring.bank(node)), twin_(ring.twin(node)) {
+    for (unsigned seat = 0; seat < ring.config().seats(); ++seat) {
+        appliers_.push_back(&ring.rank(seat).writer);
+        appliers_.push_back(&ring.rank(seat).engine_applier);
+    }
+    if (ring.config().is_remote()) appliers_.push_back(&ring.board().applier);
+    counts_.resize(appliers_.size());
+    stuck_.resize(appliers_.size());
+    register_fences();
+    hold_ = ring.try_lock_twin(node);
+    if (!hold_) {
+        throw Error(Errc::rank_taken,
+                    fmt::format("another program of node {} of ring '{}' has its stores scanned "
+                                "already, and one does; use RMEM_STORES=exact, or a rank of "
+                                "another node",
+                                node, ring.config().name));
+    }
+    ring_.segment().reserve(twin_, ring_.config().user_bytes);
+    // relaxed is enough, twice: await_appliers() makes them see it. One that was killed has left
+    // both.
+    if (ring.node(node).keeps_twin.exchange(1, std::memory_order_relaxed) == 0)
+        ring.delivery().twins.fetch_add(1, std::memory_order_relaxed);  // enough: as above
+    if (await_appliers(deadline) && copy_bank(deadline)) return;
+    forget();
+    throw Error(Errc::timed_out,
+                fmt::format("somebody was stopped in the middle of a write to ring '{}', so "
+                            "stores into it cannot be scanned; continue that process "
+                            "(SIGCONT), or end it",
+                            ring_.config().name));
+}
+
+Twin::~Twin() {
+    if (!hold_->held()) return;  // of the parent of this process
+    forget();
+    if (await_appliers(Deadline::now()))
+        ring_.segment().give_back(twin_, ring_.config().user_bytes);
+}
+
+void Twin::forget() noexcept {
+    // relaxed is enough, twice: await_appliers() makes them see it
+    ring_.node(node_).keeps_twin.store(0, std::memory_order_relaxed);
+    ring_.delivery().twins.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// True: nobody is in the middle of a write that has not seen keeps_twin as it is now.
+bool Twin::await_appliers(Deadline deadline) noexcept {
+    heavy_fence();
+    for (std::size_t i = 0; i < appliers_.size(); ++i) {
+        // (2) - this acquire-load synchronizes-with the release-store rmem/ring/bank.hpp (2)
+        const std::uint64_t before = appliers_[i]->count.load(std::memory_order_acquire);
+        if (!is_storing(before)) continue;
+        // relaxed is enough: as the load before
+        while (appliers_[i]->count.load(std::memory_order_relaxed) == before) {
+            if (!is_alive(i)) {
+                mend_applier(ring_, *appliers_[i]);
+                break;
+            }
+            if (deadline.passed(now_ns())) return false;
+            ::sched_yield();
+        }
+    }
+    return true;
+}
+
+/// What nobody has touched is zeros in both.
+bool Twin::copy_bank(Deadline deadline) {
+    const std::size_t size = ring_.config().user_bytes;
+    TouchedPart touched(ring_, node_);
+    for (std::size_t at = 0; (at = touched.begin(at)) < size;) {
+        at = at / kBlockBytes * kBlockBytes;
+        const std::size_t bytes = std::min(kBlockBytes, size - at);
+        while (differs(at, bytes)) {
+            const Seen seen = look(at, bytes);
+            if (take(at, seen, seen.words) != 0) continue;
+            if (deadline.passed(now_ns())) return false;
+            ::sched_yield();
+        }
+        at += bytes;
+    }
+    return true;
+}
+
+bool Twin::is_alive(std::size_t applier) const noexcept {
+    const auto seat = static_cast<unsigned>(applier / 2);
+    return seat < ring_.config().seats() ? ring_.is_alive(seat) : ring_.has_engine();
+}
+
+bool Twin::differs(std::size_t offset, std::size_t bytes) const noexcept {
+    return !is_same_block(bank_ + offset, twin_ + offset, bytes);
+}
+
+Twin::Seen Twin::look(std::size_t offset, std::size_t bytes) noexcept {
+    for (std::size_t i = 0; i < appliers_.size(); ++i) {
+        // (5) - this acquire-load synchronizes-with the release-store rmem/ring/bank.hpp (2) and
+        // the release-exchange (6)
+        counts_[i] = appliers_[i]->count.load(std::memory_order_acquire);
+    }
+    Seen seen;
+    load_block(seen.now.data(), bank_ + offset, bytes);
+    load_block(seen.before.data(), twin_ + offset, bytes);
+    for (std::size_t i = 0; i < bytes / kWordBytes; ++i) {
+        if (seen.now[i] != seen.before[i]) seen.words |= std::uint64_t{1} << i;
+    }
+    for (std::size_t i = 0; i < appliers_.size() && seen.words != 0; ++i) {
+        const std::uint64_t met = words_met(*appliers_[i], counts_[i], offset, bytes);
+        seen.undecided |= seen.words & met;
+        seen.words &= ~met;
+    }
+    return seen;
+}
+
+std::uint64_t Twin::take(std::size_t offset, const Seen& seen, std::uint64_t words) noexcept {
+    RMEM_CHECK_IF(false, (words & ~seen.words) == 0);
+    std::uint64_t taken = 0;
+    for (std::uint64_t left = words; left != 0; left &= left - 1) {
+        const auto i = static_cast<unsigned>(std::countr_zero(left));
+        std::uint32_t before = seen.before[i];
+        // relaxed is enough: who compares looks at the appliers' counts
+        if (word(twin_ + offset + i * kWordBytes)
+                .compare_exchange_strong(before, seen.now[i], std::memory_order_relaxed))
+            taken |= std::uint64_t{1} << i;
+    }
+    return taken;
+}
+
+void Twin::put_back(std::size_t offset, std::uint32_t now, std::uint32_t before) noexcept {
+    // relaxed is enough: as in take()
+    word(twin_ + offset).compare_exchange_strong(now, before, std::memory_order_relaxed);
+}
+
+void Twin::mend_after_the_dead() noexcept {
+    for (std::size_t i = 0; i < appliers_.size(); ++i) {
+        // relaxed is enough: it is compared with what it was long ago
+        const std::uint64_t count = appliers_[i]->count.load(std::memory_order_relaxed);
+        const std::uint64_t former = std::exchange(stuck_[i], count);
+        if (is_storing(count) && count == former && !is_alive(i))
+            mend_applier(ring_, *appliers_[i]);
+    }
+}
+
+void mend_applier(const Ring& ring, Applier& applier) noexcept {
+    // relaxed is enough: its user is dead, or not there yet
+    std::uint64_t count = applier.count.load(std::memory_order_relaxed);
+    if (!is_storing(count)) return;
+    const std::uint64_t place =
+        applier.places[count / 2 % applier.places.size()].load(std::memory_order_relaxed);
+    const std::size_t size = ring.config().user_bytes;
+    const std::size_t words = place & Applying::kMostWords;
+    const std::size_t offset = (place >> Applying::kWordsBits) * kWordBytes;
+    const std::size_t bytes =
+        offset < size ? std::min(words * kWordBytes, size - offset) : std::size_t{0};
+    const unsigned first = ring.config().is_remote() ? ring.own_node() : 0;
+    for (unsigned i = 0; i < ring.config().banks(); ++i) {
+        // relaxed is enough: one that begins to be kept is copied after this
+        if (ring.node(first + i).keeps_twin.load(std::memory_order_relaxed) == 0) continue;
+        for (std::size_t at = 0; at < bytes; at += kWordBytes) {
+            std::uint32_t value = 0;
+            load_block(&value, ring.bank(first + i) + offset + at, kWordBytes);
+            store_word(ring.twin(first + i) + offset + at, value);
+        }
+    }
+    // Another process may have done the same.
+    // (6) - this release-exchange synchronizes-with the acquire-load (5); relaxed is enough where
+    // it fails
+    applier.count.compare_exchange_strong(count, count + 1, std::memory_order_release,
+                                          std::memory_order_relaxed);
+}
+
+}  // namespace rmem

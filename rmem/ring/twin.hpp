@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The twin of a node's bank (rmem/ring/bank.hpp), kept by one process of the node: what differs
+/// between the two was stored by its program itself.
+///
+/// Thread safety: one thread.
+/// Progress: the constructor waits for those that are storing a write at that moment. `take` never
+///   waits: words that somebody else is storing are left for the next look.
+/// Invariants: a word that is stored by writes alone is never taken, whatever is killed.
+/// Errors: Error(rank_taken) where another process keeps it; Error(no_space) where the host has no
+///   memory for it; Error(timed_out) where somebody was stopped in the middle of a write.
+
+#include "rmem/base/clock.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/segment.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace rmem {
+
+class RMEM_API Twin {
+public:
+    /// What a look covers: whole words at a multiple of it.
+    static constexpr std::size_t kBlockBytes = 256;
+    static constexpr std::size_t kBlockWords = kBlockBytes / kWordBytes;
+
+    /// The ring outlives it.
+    Twin(const Ring& ring, unsigned node, Deadline deadline);
+    ~Twin();
+    Twin(const Twin&) = delete;
+    Twin& operator=(const Twin&) = delete;
+
+    /// Whether any word may differ.
+    [[nodiscard]] bool differs(std::size_t offset, std::size_t bytes) const noexcept;
+
+    /// The words of a block as they were seen, and which of them, a bit each, the program has
+    /// stored; or perhaps a write just then.
+    struct Seen {
+        std::uint64_t words = 0, undecided = 0;
+        std::array<std::uint32_t, kBlockWords> now, before;
+    };
+    [[nodiscard]] Seen look(std::size_t offset, std::size_t bytes) noexcept;
+    /// The twin gets what was seen of these words, unless a write has come to them since. What it
+    /// got: these are the caller's to send.
+    [[nodiscard]] std::uint64_t take(std::size_t offset, const Seen& seen,
+                                     std::uint64_t words) noexcept;
+    /// What was taken is not on its way: it will be seen again.
+    void put_back(std::size_t offset, std::uint32_t now, std::uint32_t before) noexcept;
+
+    /// Looks for those that were killed in the middle of a write: the words count as written.
+    void mend_after_the_dead() noexcept;
+
+private:
+    void forget() noexcept;
+    [[nodiscard]] bool await_appliers(Deadline deadline) noexcept;
+    [[nodiscard]] bool copy_bank(Deadline deadline);
+    bool is_alive(std::size_t applier) const noexcept;
+
+    const Ring& ring_;
+    const unsigned node_;
+    std::byte* const bank_;
+    std::byte* const twin_;
+    std::optional<ByteLock> hold_;
+    std::vector<Applier*> appliers_;     ///< of all that store into the bank
+    std::vector<std::uint64_t> counts_;  ///< theirs, when a look began
+    std::vector<std::uint64_t> stuck_;   ///< theirs, when it looked for the dead
+};
+
+/// An applier's next user comes: its former one may have been killed in the middle of a write.
+void mend_applier(const Ring& ring, Applier& applier) noexcept;
+
+}  // namespace rmem
