@@ -17,12 +17,18 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <memory>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -42,19 +48,19 @@ constexpr int kMode = RMEM_STORES_EXACT;
 /// Two nodes, the first one in C.
 class Nodes {
 public:
-    explicit Nodes(const char* link) {
+    explicit Nodes(const char* link, int mode = kMode, std::size_t bytes = kBytes) {
         const std::string ring = "stores-bench-" + std::to_string(::getpid()) + "-" + link;
         rmem_options options = RMEM_OPTIONS;
         options.ring = ring.c_str();
         options.link = link;
         options.nodes = 2;
-        options.memory_bytes = kBytes;
+        options.memory_bytes = bytes;
         for (int n = 0; n < 2; ++n) {
             options.node = n;
             check(rmem_open_with(&nodes_[n], &options));
         }
         void* memory = nullptr;
-        check(rmem_stores(nodes_[0], kMode, &memory));
+        check(rmem_stores(nodes_[0], mode, &memory));
         word_ = static_cast<volatile std::uint32_t*>(memory);
     }
     ~Nodes() {
@@ -65,6 +71,10 @@ public:
 
     rmem_node* node() const { return nodes_[0]; }
     volatile std::uint32_t* word() const { return word_; }
+    /// As the second node sees it.
+    const volatile std::uint32_t* others_word() const {
+        return static_cast<const volatile std::uint32_t*>(rmem_bank(nodes_[1]));
+    }
 
 private:
     static void check(int code) {
@@ -193,5 +203,77 @@ void load(benchmark::State& state) {
     benchmark::DoNotOptimize(sum);
 }
 BENCHMARK(load);
+
+// ---- Stores that are found by comparing
+
+constexpr std::size_t kPageWords = 1024;
+
+double ns_since(std::chrono::steady_clock::time_point since) {
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - since)
+        .count();
+}
+
+/// From a store, now into one page and then into another, to the other node's bank; after
+/// pauses of `pause_us` on average.
+void scan(benchmark::State& state) {
+    const Nodes nodes("ring", RMEM_STORES_SCAN);
+    const auto pages = static_cast<std::size_t>(state.range(0));
+    const auto pause_us = static_cast<unsigned>(state.range(1));
+    const volatile std::uint32_t* const others = nodes.others_word();
+    std::minstd_rand random(1);
+    std::vector<double> took;
+    std::uint32_t value = 0;
+    for (std::size_t page = 0; page < pages; ++page) nodes.word()[page * kPageWords] = ++value;
+    for (auto _ : state) {
+        if (pause_us != 0) ::usleep(static_cast<unsigned>(random() % (2 * pause_us)));
+        const std::size_t place = random() % pages * kPageWords + random() % kPageWords;
+        const auto since = std::chrono::steady_clock::now();
+        nodes.word()[place] = ++value;
+        while (others[place] != value) __builtin_ia32_pause();
+        took.push_back(ns_since(since));
+        state.SetIterationTime(took.back() / 1e9);
+    }
+    std::sort(took.begin(), took.end());
+    const auto percentile = [&](double p) {
+        return took[static_cast<std::size_t>(p * static_cast<double>(took.size() - 1))];
+    };
+    state.counters["p50_us"] = percentile(0.5) / 1000;
+    state.counters["p99_us"] = percentile(0.99) / 1000;
+    state.counters["max_us"] = took.back() / 1000;
+}
+BENCHMARK(scan)
+    ->ArgNames({"pages", "pause_us"})
+    ->ArgsProduct({{1, 8, 64}, {0, 1000}})
+    ->Args({64, 20'000})
+    ->UseManualTime();
+/// Each into a page that has cooled.
+BENCHMARK(scan)
+    ->ArgNames({"pages", "pause_us"})
+    ->Args({8, 1'000'000})
+    ->UseManualTime()
+    ->Iterations(20);
+
+/// What scanning costs a program that stores nothing, or one page a millisecond.
+void scan_processor(benchmark::State& state) {
+    const Nodes nodes("ring", RMEM_STORES_SCAN, std::size_t{128} << 20);
+    std::memset(const_cast<std::uint32_t*>(nodes.word()), 1, std::size_t{128} << 20);
+    ::sleep(1);
+    const auto processor_ns = [] {
+        timespec t{};
+        ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+    };
+    const auto pages = static_cast<std::size_t>(state.range(0));
+    const double began = processor_ns();
+    const auto since = std::chrono::steady_clock::now();
+    std::uint32_t value = 0;
+    for (auto _ : state) {
+        ++value;
+        if (pages != 0) nodes.word()[value % pages * kPageWords] = value;
+        ::usleep(1000);
+    }
+    state.counters["percent"] = (processor_ns() - began) / ns_since(since) * 100;
+}
+BENCHMARK(scan_processor)->ArgName("pages")->Arg(0)->Arg(1)->Arg(64)->Iterations(3000);
 
 }  // namespace

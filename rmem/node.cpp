@@ -234,7 +234,13 @@ std::byte* Node::stores(StoresMode mode) {
     }
     card.keep_applying();
     if (impl_->direct() != nullptr) return card.bank();
-    if (impl_->captured() == nullptr) impl_->capture(mode);
+    if (impl_->captured() == nullptr) {
+        impl_->capture(mode);
+        if (mode == StoresMode::scan) {
+            for (const WordRange& range : sync_words_setting())
+                set_sync_words(range.offset, range.bytes);
+        }
+    }
     if (impl_->captured()->mode() == mode) return impl_->captured()->memory();
     throw Error(Errc::invalid_argument,
                 fmt::format("the stores of this node are captured in the way {} already, and not "
@@ -277,6 +283,7 @@ WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
 bool Node::flush(Deadline deadline) {
     Card& card = impl_->card();
     if (impl_->captured() == nullptr) return card.flush(deadline);
+    if (!impl_->captured()->await_taken(deadline)) return false;
     for (;;) {  // in slices, between which others may store
         auto held = impl_->hold();
         const Deadline slice = Deadline::in(CapturedStores::kLongestHoldNs);
@@ -290,6 +297,11 @@ bool Node::flush(Deadline deadline) {
 void Node::poll() {
     impl_->card().poll();
     impl_->card().give_way();  // only the bank shows whether the awaited write is there
+}
+
+void Node::set_sync_words(std::size_t offset, std::size_t bytes) {
+    check_watchable(config(), offset, bytes);
+    if (CapturedStores* const captured = impl_->captured()) captured->set_sync(offset, bytes);
 }
 
 std::uint32_t Node::wait_change(std::size_t offset, std::uint32_t old, Deadline deadline) {

@@ -121,6 +121,10 @@ public:
     /// store, and make the calls of this node. Throws Error(unknown_link) where the mode is not to
     /// be had.
     std::byte* stores(StoresMode mode);
+    /// Where stores are found by comparing (StoresMode::scan, after stores()), these whole words
+    /// leave after all else that is found with them: a program stores its data, and then one of
+    /// them. Elsewhere the order is the program's anyway.
+    void set_sync_words(std::size_t offset, std::size_t bytes);
     /// Waits until the word differs from `old` (or the deadline); returns what it holds then.
     std::uint32_t wait_change(std::size_t offset, std::uint32_t old, Deadline deadline);
 

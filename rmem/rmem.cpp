@@ -261,6 +261,13 @@ int rmem_stores(rmem_node* node, int mode, void** memory) {
     });
 }
 
+int rmem_set_sync_words(rmem_node* node, size_t offset, size_t bytes) {
+    return on_node(node, [&](rmem::Node& n) {
+        n.set_sync_words(offset, bytes);
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
 // ---- Card options
 
 int rmem_set_write_me_last(rmem_node* node, int on) {

@@ -146,10 +146,17 @@ enum {
  * as long as the node is open; any thread may store, beside the calls of the node. What finds no
  * room waits for it. Asked for again it is the same memory.
  *   exact         some microseconds a store; several bytes that one instruction stores are one
- *                 write. The system cannot store there: read(2) into it is EFAULT. A store of a
- *                 fork()ed child ends the child.
+ *                 write. The system cannot store there: read(2) into it is EFAULT
+ *   scan          nothing; a thread of the library finds what has changed, some 50 microseconds
+ *                 later. What was replaced by then does not travel, and there is no order, but for
+ *                 rmem_set_sync_words
+ * A store of a fork()ed child ends the child.
  * How they differ, and which to take: rmem_stores(3). */
 RMEM_API int rmem_stores(rmem_node* node, int mode, void** memory);
+
+/* Of scan, after rmem_stores: whole words that leave after all other stores that were made before
+ * them, and may be flags. In the other ways each store leaves in its turn. */
+RMEM_API int rmem_set_sync_words(rmem_node* node, size_t offset, size_t bytes);
 
 /* ---- Card options */
 

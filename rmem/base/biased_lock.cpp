@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/biased_lock.hpp"
 
+#include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
 
 #include <sched.h>
@@ -74,16 +75,44 @@ BiasedLock::Grip BiasedLock::enter_as_guest() noexcept {
     return Grip::guest;
 }
 
+bool BiasedLock::try_as_guest(std::int64_t longest_ns) noexcept {
+    const std::int64_t until_ns = now_ns() + longest_ns;
+    bool is_in = try_suspend_bias(until_ns);
+    if (is_in && !(is_in = mutex_.try_lock())) {
+        begin_waiting();
+        while (!is_in && now_ns() < until_ns) {
+            ::sched_yield();
+            is_in = mutex_.try_lock();
+        }
+        waiting_.fetch_sub(1, std::memory_order_relaxed);  // enough: as in begin_waiting()
+    }
+    if (is_in) {
+        holder_.store(self(), std::memory_order_relaxed);  // enough: as in enter_slowly()
+        ++depth_;
+    } else {
+        // relaxed is enough: this thread has changed nothing
+        suspended_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    return is_in;
+}
+
 /// Makes the owner go by the mutex, and waits until it does.
 void BiasedLock::suspend_bias() noexcept {
+    static_cast<void>(try_suspend_bias(kNever));
+}
+
+/// False: at that time the owner was still inside. The bias is suspended all the same.
+bool BiasedLock::try_suspend_bias(std::int64_t until_ns) noexcept {
     // relaxed is enough: the fence orders it before the loads below, and against the owner's look
     suspended_.fetch_add(1, std::memory_order_relaxed);
     heavy_fence();
     int looks = 0;
+    bool is_out = true;
     // (4) - this acquire-load synchronizes-with the release-stores in
     // rmem/base/biased_lock.hpp (3), in rmem/base/biased_lock.hpp (5) and in
     // rmem/base/biased_lock.hpp (7)
-    while (inside_.load(std::memory_order_acquire) != 0) {
+    while (inside_.load(std::memory_order_acquire) != 0 &&
+           (is_out = until_ns == kNever || now_ns() < until_ns)) {
         if (looks == 0) begin_waiting();
         if (++looks < kYieldsBeforeSleep) {
             ::sched_yield();
@@ -93,6 +122,7 @@ void BiasedLock::suspend_bias() noexcept {
     }
     // relaxed is enough: as in begin_waiting()
     if (looks != 0) waiting_.fetch_sub(1, std::memory_order_relaxed);
+    return is_out;
 }
 
 bool BiasedLock::give_way_slowly(Grip& grip) noexcept {

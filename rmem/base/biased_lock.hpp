@@ -13,6 +13,7 @@
 ///   try_enter        enters where that costs next to nothing, which spares its caller the rest;
 ///                    else not
 ///   enter_as_guest   a thread of a library that comes rarely: the bias remains
+///   try_as_guest     the same, for a thread that has something else to do
 ///   give_way         in the middle of a long hold: lets those in that wait
 ///
 /// Invariants: a thread that is inside, and one that holds the mutex after it has suspended the
@@ -25,6 +26,7 @@
 #include "rmem/error.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 
 namespace rmem {
@@ -105,6 +107,8 @@ public:
     }
 
     Grip enter_as_guest() noexcept;
+    /// False: others are inside for longer than that.
+    [[nodiscard]] bool try_as_guest(std::int64_t longest_ns) noexcept;
 
     /// Whether more than one thread enters, as far as is known.
     bool has_company() const noexcept {
@@ -129,6 +133,7 @@ private:
     [[nodiscard]] bool give_way_slowly(Grip& grip) noexcept;
     void lock() noexcept;
     void suspend_bias() noexcept;
+    [[nodiscard]] bool try_suspend_bias(std::int64_t until_ns) noexcept;
     void begin_waiting() noexcept;
 
     std::atomic<void*> owner_{};          ///< null: none

@@ -102,6 +102,7 @@ const std::vector<std::string>& setting_names() {
         "RMEM_SPIN",
         "RMEM_STORES",
         "RMEM_STOP_AT",
+        "RMEM_SYNC_WORDS",
         "RMEM_TIMING",
         "RMEM_UNIX_GROUP",
     };

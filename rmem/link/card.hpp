@@ -70,6 +70,9 @@ public:
     /// A word, with its room and commit, where the link has a short way for it just now. False:
     /// nothing was written.
     [[nodiscard]] virtual bool write_word_at_once(std::size_t, std::uint32_t) { return false; }
+    /// Words that the bank has already, by a store of the program, go to the others. Not on
+    /// `direct`, where they have them.
+    virtual void forward(std::size_t, const void*, std::size_t) {}
     /// Wakes ranks that may wait for these writes.
     virtual void commit() = 0;
     /// Writes a register, and commits; there is room for it.

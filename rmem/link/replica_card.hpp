@@ -53,6 +53,9 @@ public:
             return !me_last_ && !filter_ && memory_.write_word_at_once(offset, value);
         return false;
     }
+    void forward(std::size_t offset, const void* from, std::size_t bytes) override {
+        memory_.forward(offset, from, bytes / kWordBytes);
+    }
     void commit() override { memory_.commit(); }
     bool flush(Deadline deadline) override { return memory_.flush(deadline); }
     void poll() override { memory_.progress(); }

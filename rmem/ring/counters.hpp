@@ -94,6 +94,9 @@ inline constexpr std::size_t kCountersPerPort = 16;
     X(stores_captured, work, "stores", "plain stores of programs into their view of the memory")   \
     X(stores_held_off, back_pressure, "stores", "captured stores that waited for room")            \
     X(stores_lost, losses, "stores", "captured stores that reached the own bank alone")            \
+    X(scans, work, "looks", "looks for stores by comparing (RMEM_STORES=scan)")                    \
+    X(scans_late, bound, "looks", "of them, later than 50 us after the one before")                \
+    X(scan_gap_max_ns, work, "ns", "longest time from one such look to the next")                  \
     X(messages_sampled, work, "samples", "on direct one of 1024 short messages from rank to rank")
 
 RMEM_DEFINE_KIND_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kCountersPerBlock);

@@ -73,12 +73,45 @@ bool CapturedStores::await_room(std::size_t bytes) noexcept {
         card_.give_way();
         if (tries % kTriesPerLook == 0 && stores::is_asked_to_end()) return false;
     }
-    if (!std::exchange(has_complained_, true)) {
-        complain(
-            "rmem: the others have dropped this node, and its stores reach nobody any more; "
-            "close it and open it once more\n");
-    }
+    complain_of_end();
     return false;
+}
+
+void CapturedStores::complain_of_end() noexcept {
+    if (std::exchange(has_complained_, true)) return;
+    complain(
+        "rmem: the others have dropped this node, and its stores reach nobody any more; "
+        "close it and open it once more\n");
+}
+
+std::size_t CapturedStores::forward(std::span<const stores::StoredWords> stored) noexcept {
+    // The thread that is inside may wait for the caller, in a handler of a signal that stores.
+    if (!lock_.try_as_guest(kLongestHoldNs)) return 0;
+    std::size_t done = 0;
+    for (const auto& [offset, data] : stored) {
+        if (!card_.room(data.size())) card_.poll();
+        if (card_.is_member()) {
+            if (!card_.room(data.size())) {
+                counters_.add(LinkCounter::stores_held_off);
+                break;
+            }
+            card_.forward(offset, data.data(), data.size());
+            captured_.add(data.size() / kWordBytes);
+        } else {
+            complain_of_end();
+            counters_.add(LinkCounter::stores_lost, data.size() / kWordBytes);
+        }
+        ++done;
+    }
+    if (done != 0) card_.commit();
+    leave(BiasedLock::Grip::guest);
+    return done;
+}
+
+void CapturedStores::note_look(std::int64_t after_ns, bool is_late) noexcept {
+    counters_.add(LinkCounter::scans);
+    if (is_late) counters_.add(LinkCounter::scans_late);
+    counters_.raise_to(LinkCounter::scan_gap_max_ns, static_cast<std::uint64_t>(after_ns));
 }
 
 void CapturedStores::keep_here(std::size_t offset, const std::byte* from,

@@ -34,6 +34,11 @@ public:
 
     std::byte* memory() const noexcept { return stores_->memory(); }
     StoresMode mode() const noexcept { return mode_; }
+    /// What was stored before is on its way; false: the deadline has passed.
+    [[nodiscard]] bool await_taken(Deadline deadline) { return stores_->await_taken(deadline); }
+    /// Words that leave after all else that is found in one look. Of scan; elsewhere the order is
+    /// the program's.
+    void set_sync(std::size_t offset, std::size_t bytes) { stores_->set_sync(offset, bytes); }
 
     /// The right to use the card; none is needed where `captured` is null.
     class Hold {
@@ -69,8 +74,11 @@ private:
     };
 
     void take(std::size_t offset, const void* from, std::size_t bytes) noexcept override;
+    std::size_t forward(std::span<const stores::StoredWords> stored) noexcept override;
+    void note_look(std::int64_t after_ns, bool is_late) noexcept override;
     void send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
     [[nodiscard]] bool await_room(std::size_t bytes) noexcept;
+    void complain_of_end() noexcept;
     void keep_here(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
     void defer(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
     void send_deferred() noexcept;

@@ -3,9 +3,12 @@
 
 /// The ways in which plain stores of a program are captured (docs/design/captured-stores.md).
 
+#include "rmem/base/limits.hpp"
 #include "rmem/error.hpp"
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 namespace rmem {
 
@@ -21,5 +24,13 @@ RMEM_API StoresMode parse_stores(const std::string& text);
 /// RMEM_STORES; unset: instrumented in a program that rmem-cc has linked, else exact where there is
 /// such a thing, else scan.
 RMEM_API StoresMode stores_setting();
+
+/// Whole words of the user's memory.
+struct WordRange {
+    std::size_t offset = 0, bytes = kWordBytes;
+};
+/// RMEM_SYNC_WORDS, "0x100,0x2000+64": offsets, each with the bytes from there on if it is more
+/// than a word. Throws Error(bad_environment).
+RMEM_API std::vector<WordRange> sync_words_setting();
 
 }  // namespace rmem

@@ -16,11 +16,24 @@ namespace {
 
 struct Looked {
     int signal = 0;
-    std::atomic<FirstHandler> first{nullptr};
-    struct sigaction program {};  ///< what follows
+    std::array<std::atomic<FirstHandler>, 2> first{};  ///< in turn; null: none
+    struct sigaction program {};                       ///< what follows
 };
 
 constinit std::array<Looked, 2> looked{Looked{SIGSEGV, {}, {}}, Looked{SIGTRAP, {}, {}}};
+
+/// The signal that the program's handler has got last on this thread. If it calls the handler that
+/// it has found in its place, that may be this library's, and nobody follows then. (It is the same
+/// context, deeper on the stack: the handler may have jumped away from the last signal.)
+struct Passed {
+    const void* context = nullptr;
+    const void* frame = nullptr;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local Passed passed{};
+
+[[noreturn]] void fail(int signal) {
+    throw Error(Errc::system, fmt::format("handling signal {}: {}", signal, std::strerror(errno)));
+}
 
 std::mutex& installing() {
     static std::mutex mutex;
@@ -43,11 +56,11 @@ int system_sigaction(int signal, const struct sigaction* action, struct sigactio
 }
 
 /// Lets the program have the signal.
-void pass_on(Looked& one, siginfo_t* info, ucontext_t* context) noexcept {
+void pass_on(Looked& one, siginfo_t* info, ucontext_t* context, bool is_nested) noexcept {
     struct sigaction action = one.program;
     const bool has_handler = (action.sa_flags & SA_SIGINFO) != 0 ||
                              (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
-    if (!has_handler) {
+    if (!has_handler || is_nested) {
         // The instruction raises the signal again, and nobody is there then. (One that was sent is
         // ignored, or sent again.)
         const bool was_sent = info->si_code <= 0;
@@ -76,9 +89,18 @@ void on_signal(int signal, siginfo_t* info, void* raw_context) {
     const int error = errno;
     auto* const context = static_cast<ucontext_t*>(raw_context);
     Looked* const one = find(signal);
-    // (1) - this acquire-load synchronizes-with the release-store (2)
-    const FirstHandler first = one->first.load(std::memory_order_acquire);
-    if (first == nullptr || !first(*info, *context)) pass_on(*one, info, context);
+    bool is_ours = false;
+    for (const auto& first : one->first) {
+        // (1) - this acquire-load synchronizes-with the release-store (2)
+        const FirstHandler handler = first.load(std::memory_order_acquire);
+        is_ours = is_ours || (handler != nullptr && handler(*info, *context));
+    }
+    if (!is_ours) {
+        const void* const frame = __builtin_frame_address(0);
+        const bool is_nested = passed.context == context && frame < passed.frame;
+        passed = {context, frame};
+        pass_on(*one, info, context, is_nested);
+    }
     errno = error;
 }
 
@@ -87,26 +109,33 @@ void on_signal(int signal, siginfo_t* info, void* raw_context) {
 void look_first(int signal, FirstHandler handler) {
     const std::lock_guard lock(installing());
     Looked* const one = find(signal);
-    // relaxed is enough: setters exclude each other
-    if (one == nullptr || one->first.load(std::memory_order_relaxed) == handler) return;
-    struct sigaction action {};
-    action.sa_sigaction = on_signal;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigfillset(&action.sa_mask);
-    if (system_sigaction(signal, nullptr, &one->program) != 0 ||
-        system_sigaction(signal, &action, nullptr) != 0) {
-        throw Error(Errc::system,
-                    fmt::format("handling signal {}: {}", signal, std::strerror(errno)));
+    struct sigaction now {};
+    if (system_sigaction(signal, nullptr, &now) != 0) fail(signal);
+    // The program may have set an action of its own since.
+    if (now.sa_sigaction != on_signal) {
+        struct sigaction action {};
+        action.sa_sigaction = on_signal;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+        sigfillset(&action.sa_mask);
+        one->program = now;
+        if (system_sigaction(signal, &action, nullptr) != 0) fail(signal);
     }
-    // (2) - this release-store synchronizes-with the acquire-load (1)
-    one->first.store(handler, std::memory_order_release);
+    for (auto& first : one->first) {
+        FirstHandler none = nullptr;
+        // (2) - this release-store synchronizes-with the acquire-load (1); relaxed is enough where
+        // it fails: setters exclude each other
+        if (first.compare_exchange_strong(none, handler, std::memory_order_release,
+                                          std::memory_order_relaxed) ||
+            none == handler)
+            return;
+    }
 }
 
 bool set_program_action(int signal, const struct sigaction* action,
                         struct sigaction* before) noexcept {
     Looked* const one = find(signal);
     // relaxed is enough: who sets an action is not inside the handler
-    if (one == nullptr || one->first.load(std::memory_order_relaxed) == nullptr) return false;
+    if (one == nullptr || one->first[0].load(std::memory_order_relaxed) == nullptr) return false;
     if (before != nullptr) *before = one->program;
     if (action != nullptr) one->program = *action;
     return true;

@@ -22,7 +22,8 @@ namespace rmem::stores {
 /// True: it was ours, and the program goes on as `context` says.
 using FirstHandler = bool (*)(const siginfo_t& info, ucontext_t& context) noexcept;
 
-/// From now on, for SIGSEGV or SIGTRAP. More than once is as once.
+/// From now on, for SIGSEGV or SIGTRAP; an action that the program has set by now follows. More
+/// than once is as once.
 RMEM_API void look_first(int signal, FirstHandler handler);
 
 /// What sigaction(2) does, for a signal that is looked at first: the program's action is what

@@ -3,9 +3,8 @@
 
 #include "rmem/ring/segment.hpp"
 #include "rmem/stores/instrumented.hpp"
+#include "rmem/stores/scanned.hpp"
 #include "rmem/stores/trapped_view.hpp"
-
-#include <fmt/format.h>
 
 namespace rmem::stores {
 
@@ -34,8 +33,7 @@ std::unique_ptr<Stores> capture(StoresMode mode, const Ring& ring, unsigned node
     if (mode == StoresMode::exact) return std::make_unique<ExactStores>(ring, node, taker);
     if (mode == StoresMode::instrumented)
         return std::make_unique<InstrumentedStores>(ring, node, taker);
-    throw Error(Errc::unknown_link,
-                fmt::format("this build cannot capture stores in the way {}", name_of(mode)));
+    return std::make_unique<ScannedStores>(ring, node, taker);
 }
 
 }  // namespace rmem::stores

@@ -28,6 +28,10 @@ public:
     [[nodiscard]] virtual std::byte* memory() const noexcept = 0;
     /// What the calling thread has stored and is not taken yet.
     virtual void publish_own() noexcept {}
+    /// Waits until all that was stored before is taken; false: the deadline has passed.
+    [[nodiscard]] virtual bool await_taken(Deadline) { return true; }
+    /// Whole words that are taken after all else that is found with them.
+    virtual void set_sync(std::size_t, std::size_t) {}
 };
 
 /// Of the node's bank. `taker` and the ring outlive it.

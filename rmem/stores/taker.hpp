@@ -2,8 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace rmem::stores {
+
+/// Whole words that a program has stored into its bank.
+struct StoredWords {
+    std::size_t offset = 0;
+    std::span<const std::byte> data;
+};
 
 /// Takes what a program stores into a view of its bank, one store after the other.
 class StoreTaker {
@@ -11,6 +19,13 @@ public:
     /// One store: when this returns, it is in the own bank and on its way. Called by the thread
     /// that stores, between two of its instructions; from several threads at once.
     virtual void take(std::size_t offset, const void* from, std::size_t bytes) noexcept = 0;
+
+    /// Stores that are in the bank already: when this returns, those before the number that it
+    /// returns are on their way, in their order. There is no room for more now.
+    [[nodiscard]] virtual std::size_t forward(std::span<const StoredWords> stored) noexcept = 0;
+
+    /// A look for stores, while there may be any, has begun that long after the last.
+    virtual void note_look(std::int64_t after_ns, bool is_late) noexcept = 0;
 
 protected:
     ~StoreTaker() = default;

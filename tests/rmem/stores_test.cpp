@@ -47,6 +47,9 @@ constexpr Way kWays[] = {
     {"udp", RMEM_STORES_EXACT, nullptr, "udp_exact"},
     {"udp", RMEM_STORES_EXACT, "seed=7;drop:share=3%", "udp_exact_with_loss"},
 #endif
+    {"ring", RMEM_STORES_SCAN, nullptr, "ring_scan"},
+    {"udp", RMEM_STORES_SCAN, nullptr, "udp_scan"},
+    {"udp", RMEM_STORES_SCAN, "seed=7;drop:share=3%", "udp_scan_with_loss"},
 };
 
 struct CapturedStores : ::testing::TestWithParam<Way> {
@@ -149,6 +152,7 @@ TEST_P(CapturedStores, data_comes_before_its_flag) {
     char* const memory = stores(a);
     auto* const data = reinterpret_cast<volatile std::uint32_t*>(memory + 128);
     auto* const flag = reinterpret_cast<volatile std::uint32_t*>(memory);
+    EXPECT_EQ(rmem_set_sync_words(a, 0, 4), RMEM_OK) << rmem_last_error();
     std::atomic<bool> is_broken{false};
     std::thread reader([&] {
         for (std::uint32_t seen = 0; seen < kRounds;) {

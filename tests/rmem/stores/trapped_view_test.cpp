@@ -109,6 +109,31 @@ TEST_F(TrappedViews, a_handler_that_the_program_sets_later_through_the_library_g
     EXPECT_FALSE(stores::set_program_action(SIGUSR1, nullptr, nullptr));
 }
 
+struct sigaction found_in_place {};
+void count_and_ask_the_former(int signal, siginfo_t* info, void* context) {
+    if (handled.fetch_add(1, std::memory_order_relaxed) == 1) ::siglongjmp(back, 1);
+    found_in_place.sa_sigaction(signal, info, context);
+}
+
+TEST_F(TrappedViews, a_handler_that_asks_the_one_it_found_is_asked_once_a_signal) {
+    const auto ended = run_apart([&] {
+        struct sigaction action {};
+        action.sa_sigaction = count_and_ask_the_former;
+        action.sa_flags = SA_SIGINFO;
+        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        ::sigaction(SIGSEGV, &action, &found_in_place);
+        // From here on it is in its turn behind the library.
+        const stores::TrappedView another(memory.view(), memory.bank(), taker);
+        handled = 1;
+        if (::sigsetjmp(back, 1) == 0) fault();
+        if (handled != 2) ::_exit(1);
+        *word(16) = 7;
+        if (in_bank(16) != 7 || handled != 2) ::_exit(2);
+        fault();
+    });
+    EXPECT_EQ(ended.status, -SIGSEGV) << "nobody follows";
+}
+
 TEST_F(TrappedViews, a_fault_that_is_nobodys_ends_the_program_as_ever) {
     const auto ended = run_apart([&] {
         const stores::TrappedView view(memory.view(), memory.bank(), taker);

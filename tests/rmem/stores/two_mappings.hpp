@@ -9,7 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <span>
@@ -61,10 +64,21 @@ public:
         std::memcpy(bank_ + offset, from, bytes);
         taken_.push_back({offset, bytes});
     }
+    /// They are in the bank; of each call it takes `room` of them.
+    std::size_t forward(std::span<const stores::StoredWords> stored) noexcept override {
+        const std::lock_guard lock(mutex_);
+        const std::size_t count = std::min(room.load(), stored.size());
+        for (const auto& [offset, data] : stored.first(count))
+            taken_.push_back({offset, data.size()});
+        return count;
+    }
+    void note_look(std::int64_t, bool) noexcept override {}
     std::vector<Taken> taken() {
         const std::lock_guard lock(mutex_);
         return std::exchange(taken_, {});
     }
+
+    std::atomic<std::size_t> room{~std::size_t{0}};
 
 private:
     std::byte* const bank_;
