@@ -25,7 +25,6 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/limits.hpp"
-#include "rmem/base/marks.hpp"
 #include "rmem/base/word_block.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/delivery_board.hpp"
@@ -121,7 +120,6 @@ private:
     void store_into_twin(std::size_t offset, const void* from, std::size_t bytes) const noexcept {
         // relaxed is enough: as in Applying
         if (keeps_twin_->load(std::memory_order_relaxed) == 0 || offset >= user_bytes_) return;
-        RMEM_MARK("twin.lacks-a-write");
         store_write(twin_ + offset, from, bytes);
     }
 

@@ -264,6 +264,40 @@ TEST_P(CapturedStores, a_program_killed_while_it_stores_leaves_the_ring_whole) {
     }
 }
 
+/// Both store into one page: a into a word of its own now and then, b into the others all the time.
+TEST_P(CapturedStores, what_a_killed_writer_has_left_is_not_taken_for_a_store) {
+    if (GetParam().mode != RMEM_STORES_SCAN || std::strcmp(GetParam().link, "ring") != 0) return;
+    char* const memory = stores(a);
+    rmem_close(b);
+    b = nullptr;
+    std::uint64_t stored = 0;
+    std::mt19937 random(1);
+    for (int time = 0; time < 30; ++time) {
+        Child writer([&] {
+            rmem_node* const own = open(1);
+            for (std::uint32_t i = 1;; ++i) {
+                const std::uint32_t words[8] = {i, i, i, i, i, i, i, i};
+                while (rmem_write(own, 64 + i % 100 * 32, words, sizeof words) == RMEM_EAGAIN)
+                    rmem_poll(own);
+            }
+        });
+        const std::uint32_t before = rmem_load(a, 96);
+        EXPECT_EQ(rmem_wait_change(a, 96, before, nullptr, kPatienceNs), RMEM_OK);
+        *reinterpret_cast<volatile std::uint32_t*>(memory) = static_cast<std::uint32_t>(++stored);
+        ::usleep(static_cast<unsigned>(random() % 2000));
+        writer.kill();
+        *reinterpret_cast<volatile std::uint32_t*>(memory + 4) =
+            static_cast<std::uint32_t>(time) + 1;
+        ++stored;
+        EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK) << rmem_last_error();
+    }
+    std::uint64_t captured = 0;
+    EXPECT_EQ(rmem_counter(a, "stores_captured", &captured), RMEM_OK);
+    EXPECT_EQ(captured, stored);
+    b = open(1);
+    expect_same_banks();
+}
+
 TEST_P(CapturedStores, the_same_memory_is_given_again_and_another_way_refused) {
     char* const memory = stores(a);
     EXPECT_EQ(stores(a), memory);
