@@ -97,6 +97,7 @@ const std::vector<std::string>& setting_names() {
         "RMEM_PROVIDER_PATH",
         "RMEM_RANK",
         "RMEM_RANKS",
+        "RMEM_RFM2G_WINDOW",
         "RMEM_RING",
         "RMEM_SIZE",
         "RMEM_SPIN",

@@ -214,6 +214,7 @@ LAYERS = (
     "billboard/process",
     "billboard",
     "cards/common",
+    "cards/rfm2g",
     "ports/common",
     "ports/fm | ports/gamma | ports/dp",
     "ports/munet",

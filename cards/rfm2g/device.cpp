@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/rfm2g/device.hpp"
+
+#include "cards/rfm2g/rfm2g_regs.h"
+#include "cards/rfm2g/status.hpp"
+#include "rmem/base/clock.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+namespace cards::rfm2g {
+
+namespace {
+
+constexpr std::uint32_t kWordBytes = 4;
+/// In it, byte n of a word is at n ^ 3.
+constexpr std::size_t kReversed = kWordBytes - 1;
+constexpr std::int64_t kLongestWaitForRoomNs = 2'000'000'000;
+constexpr std::int64_t kLongestRingTestNs = 500'000'000;
+/// Other threads' calls of the node come in between.
+constexpr std::int64_t kFlushSliceNs = 1'000'000;
+
+std::uint32_t whole_words(std::size_t bytes) {
+    constexpr std::size_t kMost = 0xFFFFF000;
+    return static_cast<std::uint32_t>(std::min(bytes, kMost) / kWordBytes * kWordBytes);
+}
+
+constexpr std::size_t word_of(std::size_t place) {
+    return place / kWordBytes * kWordBytes;
+}
+constexpr std::size_t end_of_word(std::size_t place) {
+    return word_of(place + kWordBytes - 1);
+}
+
+}  // namespace
+
+Device::Device(RFM2GHANDLE handle, rmem_node* node, std::uint32_t window_bytes)
+    : node_(node),
+      memory_bytes_(whole_words(rmem_size(node))),
+      window_bytes_(window_bytes == 0 ? memory_bytes_ : std::min(window_bytes, memory_bytes_)),
+      cleared_faults_(fault_counts()),
+      reported_faults_(cleared_faults_),
+      events_(handle, [this] { look_for_faults(); }) {
+    set_view(0, 0);
+    own_sent_ = count_of("writes_sent");
+    std::uint64_t numbers = 0;
+    for (unsigned event = 0; event <= RFM2GEVENT_INTR4; ++event)
+        numbers |= std::uint64_t{1} << (kFirstNumber + event);
+    static_cast<void>(rmem_accept_interrupts(node_, numbers));
+}
+
+Device::~Device() {
+    events_.close();
+    rmem_close(node_);
+    for (const auto& [buffer, bytes] : dma_buffers_) ::munmap(buffer, bytes);
+}
+
+// ---- Events
+
+void Device::on_interrupt(void* with, const rmem_interrupt* interrupt) {
+    const std::uint64_t event = interrupt->offset - kFirstNumber;
+    if (interrupt->kind == RMEM_WORD_WRITTEN || event > RFM2GEVENT_INTR4) return;
+    static_cast<Device*>(with)->events_.arrive(
+        static_cast<RFM2GEVENTTYPE>(event),
+        {static_cast<RFM2G_NODE>(interrupt->origin), interrupt->value});
+}
+
+RFM2G_STATUS Device::listen() {
+    const Lock lock(mutex_);
+    if (listens_) return RFM2G_SUCCESS;
+    const int code = rmem_on_interrupt(node_, on_interrupt, this);
+    if (code < 0) return status_of(code, RFM2G_OS_ERROR);
+    listens_ = true;
+    return RFM2G_SUCCESS;
+}
+
+std::uint64_t Device::count_of(const char* counter) const {
+    std::uint64_t value = 0;
+    static_cast<void>(rmem_counter(node_, counter, &value));
+    return value;
+}
+
+Device::FaultCounts Device::fault_counts() const {
+    return {count_of("lost_on_wire") + count_of("writes_lost_fifo") + count_of("stores_lost"),
+            count_of("interrupts_lost"), count_of("aged_out"),
+            rmem_is_member(node_) == 1 ? 0U : 1U};
+}
+
+void Device::look_for_faults() {
+    const FaultCounts counts = fault_counts();
+    for (std::size_t i = 0; i < kFaults; ++i) {
+        if (counts[i] > reported_faults_[i])
+            events_.arrive(kFaultEvents[i].event, {RFM2G_NODE_UNKNOWN, 0});
+    }
+    reported_faults_ = counts;
+}
+
+// ---- What a program sees of the memory
+
+Device::View Device::view() const noexcept {
+    // relaxed is enough: one thread that moves the window tells another of it by other means
+    const std::uint64_t both = view_.load(std::memory_order_relaxed);
+    return {static_cast<std::uint32_t>(both >> 32), static_cast<std::uint32_t>(both)};
+}
+
+void Device::set_view(std::uint32_t window_offset, std::uint32_t memory_offset_steps) {
+    const std::uint64_t first =
+        window_offset + std::uint64_t{memory_offset_steps} * kMemoryOffsetBytes;
+    const std::uint64_t bytes = std::min<std::uint64_t>(window_bytes_, memory_bytes_ - first);
+    // relaxed is enough: as above
+    view_.store(first << 32 | bytes, std::memory_order_relaxed);
+}
+
+[[gnu::cold]] RFM2G_STATUS Device::check_range(std::uint32_t offset, std::uint64_t bytes) const {
+    if (offset + bytes > memory_bytes_) {
+        return refuse(RFM2G_OUT_OF_RANGE,
+                      fmt::format("{} bytes at {:#x} are beyond the memory, which has {}", bytes,
+                                  offset, memory_bytes_));
+    }
+    const View seen = view();
+    if (offset + bytes <= seen.bytes) return RFM2G_SUCCESS;
+    return refuse(offset + bytes > window_bytes_ ? RFM2G_OS_ERROR : RFM2G_OUT_OF_RANGE,
+                  fmt::format("{} bytes at {:#x} are beyond the {} bytes that are seen from {:#x} "
+                              "of the memory on; move the window or the memory offset",
+                              bytes, offset, seen.bytes, seen.first));
+}
+
+RFM2G_STATUS Device::check_place(std::uint32_t offset, std::uint32_t width) const {
+    const RFM2G_STATUS status = check_range(offset, width);
+    if (status != RFM2G_SUCCESS || offset % width == 0) return status;
+    return refuse(
+        RFM2G_UNALIGNED_OFFSET,
+        fmt::format("{:#x} is no multiple of {}, the bytes that are asked for", offset, width));
+}
+
+// ---- Transfers
+
+template <class Value>
+RFM2G_STATUS Device::peek(std::uint32_t offset, Value& value) {
+    const View seen = view();
+    if (sizeof(Value) > seen.bytes || offset > seen.bytes - sizeof(Value) ||
+        offset % sizeof(Value) != 0) [[unlikely]] {
+        return check_place(offset, sizeof(Value));
+    }
+    const std::size_t place = std::size_t{seen.first} + offset;
+    std::uint64_t words = rmem_load(node_, word_of(place));
+    if constexpr (sizeof(Value) > kWordBytes)
+        words |= std::uint64_t{rmem_load(node_, place + kWordBytes)} << 32;
+    value = static_cast<Value>(words >> place % kWordBytes * 8);
+    return RFM2G_SUCCESS;
+}
+template RFM2G_STATUS Device::peek(std::uint32_t, RFM2G_UINT8&);
+template RFM2G_STATUS Device::peek(std::uint32_t, RFM2G_UINT16&);
+template RFM2G_STATUS Device::peek(std::uint32_t, RFM2G_UINT32&);
+template RFM2G_STATUS Device::peek(std::uint32_t, RFM2G_UINT64&);
+
+template <class Value>
+RFM2G_STATUS Device::poke(std::uint32_t offset, Value value) {
+    const View seen = view();
+    if (sizeof(Value) > seen.bytes || offset > seen.bytes - sizeof(Value) ||
+        offset % sizeof(Value) != 0) [[unlikely]] {
+        return check_place(offset, sizeof(Value));
+    }
+    return put(std::size_t{seen.first} + offset, &value, sizeof value);
+}
+template RFM2G_STATUS Device::poke(std::uint32_t, RFM2G_UINT8);
+template RFM2G_STATUS Device::poke(std::uint32_t, RFM2G_UINT16);
+template RFM2G_STATUS Device::poke(std::uint32_t, RFM2G_UINT32);
+template RFM2G_STATUS Device::poke(std::uint32_t, RFM2G_UINT64);
+
+/// Waits for room as the bus of a card does. `failure` is what a program is told otherwise.
+template <class Call>
+RFM2G_STATUS Device::send_out(Call&& call, RFM2G_STATUS failure) {
+    std::int64_t until_ns = 0;
+    for (;;) {
+        {
+            const Lock lock(mutex_);
+            if ((lcsr_ & (RFM2G_LCSR_XMTDIS | RFM2G_LCSR_LOOP)) != 0) [[unlikely]] {
+                return refuse(failure,
+                              "the transmitter is off, or looped back, and nothing can be written "
+                              "here that does not travel; RFM2gSetTransmit and RFM2gSetLoopback "
+                              "change that");
+            }
+            const int code = call();
+            if (code == RMEM_OK) [[likely]]
+                return RFM2G_SUCCESS;
+            if (code != RMEM_EAGAIN) return status_of(code, failure);
+        }
+        const std::int64_t now_ns = rmem::now_ns();
+        if (until_ns == 0) until_ns = now_ns + kLongestWaitForRoomNs;
+        if (now_ns >= until_ns) {
+            return refuse(failure,
+                          fmt::format("the ring had no room for {} s; find out which node does not "
+                                      "take what is sent (rmem top)",
+                                      kLongestWaitForRoomNs / 1'000'000'000));
+        }
+        static_cast<void>(rmem_poll(node_));
+        std::this_thread::yield();
+    }
+}
+
+RFM2G_STATUS Device::put(std::size_t place, const void* from, std::size_t bytes) {
+    if (bytes == kWordBytes && place % kWordBytes == 0) {
+        std::uint32_t word = 0;
+        std::memcpy(&word, from, sizeof word);
+        return send_out([&] { return rmem_write_word(node_, place, word); }, RFM2G_WRITE_ERROR);
+    }
+    return send_out([&] { return rmem_write(node_, place, from, bytes); }, RFM2G_WRITE_ERROR);
+}
+
+RFM2G_STATUS Device::put_swapped(std::size_t place, const std::byte* from, std::size_t bytes) {
+    const std::size_t first = word_of(place);
+    std::vector<std::byte> words(end_of_word(place + bytes) - first);
+    return send_out(
+        [&] {
+            int code = rmem_read(node_, first, words.data(), words.size());
+            for (std::size_t i = 0; i < bytes; ++i)
+                words[((place + i) ^ kReversed) - first] = from[i];
+            if (code == RMEM_OK) code = rmem_write(node_, first, words.data(), words.size());
+            return code;
+        },
+        RFM2G_WRITE_ERROR);
+}
+
+/// A transfer is a DMA where its buffer is one for that, and it is long enough.
+bool Device::is_swapped(const void* buffer, std::uint32_t bytes) {
+    // relaxed is enough, here and below: settings, which nothing else hangs on
+    const bool swaps_dma = kept_.swaps_dma.load(std::memory_order_relaxed);
+    const bool swaps_pio = kept_.swaps_pio.load(std::memory_order_relaxed);
+    if (swaps_dma == swaps_pio) return swaps_pio;
+    if (bytes < kept_.dma_threshold.load(std::memory_order_relaxed)) return swaps_pio;
+    const auto* const at = static_cast<const std::byte*>(buffer);
+    const Lock lock(mutex_);
+    for (const auto& [begin, size] : dma_buffers_) {
+        if (at >= begin && at + bytes <= begin + size) return swaps_dma;
+    }
+    return swaps_pio;
+}
+
+RFM2G_STATUS Device::read(std::uint32_t offset, void* to, std::uint32_t bytes) {
+    if (const auto status = check_range(offset, bytes); status != RFM2G_SUCCESS) return status;
+    const std::size_t place = std::size_t{view().first} + offset;
+    if (!is_swapped(to, bytes)) {
+        const int code = rmem_read(node_, place, to, bytes);
+        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+    }
+    const std::size_t first = word_of(place);
+    std::vector<std::byte> words(end_of_word(place + bytes) - first);
+    const int code = rmem_read(node_, first, words.data(), words.size());
+    if (code != RMEM_OK) return status_of(code, RFM2G_READ_ERROR);
+    for (std::size_t i = 0; i < bytes; ++i)
+        static_cast<std::byte*>(to)[i] = words[((place + i) ^ kReversed) - first];
+    return RFM2G_SUCCESS;
+}
+
+RFM2G_STATUS Device::write(std::uint32_t offset, const void* from, std::uint32_t bytes) {
+    if (const auto status = check_range(offset, bytes); status != RFM2G_SUCCESS) return status;
+    const std::size_t place = std::size_t{view().first} + offset;
+    if (is_swapped(from, bytes))
+        return put_swapped(place, static_cast<const std::byte*>(from), bytes);
+    return put(place, from, bytes);
+}
+
+RFM2G_STATUS Device::send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t data) {
+    if (to == rmem_id(node_)) {
+        return refuse(RFM2G_NODE_ID_SELF,
+                      fmt::format("this is node {}, and a node sends itself no event", to));
+    }
+    if (to > RFM2G_NODE_MAX && to != RFM2G_NODE_ALL) {
+        return refuse(RFM2G_BAD_PARAMETER_2,
+                      fmt::format("there is no node {}; give 0 to {}, or RFM2G_NODE_ALL", to,
+                                  RFM2G_NODE_MAX));
+    }
+    // As on a ring of cards: what is for a node that is not there comes round, and that is all.
+    if (to != RFM2G_NODE_ALL && to >= rmem_nodes(node_)) return RFM2G_SUCCESS;
+    return send_out(
+        [&] {
+            return rmem_send_interrupt(node_, to == RFM2G_NODE_ALL ? RMEM_ALL_NODES : to,
+                                       kFirstNumber + static_cast<unsigned>(event), data);
+        },
+        RFM2G_DRIVER_ERROR);
+}
+
+// ---- Pointers
+
+RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uint64_t pages) {
+    const std::uint64_t bytes = pages * kMapPageBytes;
+    if ((offset & RFM2G_DMA_MMAP_OFFSET) != 0) {
+        void* const buffer =
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (buffer == MAP_FAILED) {
+            return refuse(RFM2G_MEM_NOT_MAPPED,
+                          fmt::format("there is no memory for a DMA buffer of {} bytes", bytes));
+        }
+        const Lock lock(mutex_);
+        dma_buffers_[static_cast<std::byte*>(buffer)] = bytes;
+        *pointer = buffer;
+        return RFM2G_SUCCESS;
+    }
+    if (offset == RFM2G_BAR0_MMAP_OFFSET || offset == RFM2G_BAR2_MMAP_OFFSET) {
+        return refuse(RFM2G_NOT_SUPPORTED,
+                      "registers have no memory that a pointer could be to; RFM2gReadReg and "
+                      "RFM2gWriteReg reach them");
+    }
+    if (bytes > memory_bytes_ || offset > memory_bytes_ - bytes) {
+        return refuse(RFM2G_OUT_OF_RANGE,
+                      fmt::format("{} bytes at {:#x} are beyond the memory, which has {}", bytes,
+                                  offset, memory_bytes_));
+    }
+    if (offset % kMapPageBytes != 0) {
+        return refuse(RFM2G_BAD_PARAMETER_3, fmt::format("{:#x} is no multiple of a page, {} bytes",
+                                                         offset, kMapPageBytes));
+    }
+    const View seen = view();
+    if (offset + bytes > seen.bytes) {
+        return refuse(RFM2G_MEM_NOT_MAPPED,
+                      fmt::format("{} bytes at {:#x} are beyond the {} bytes that are seen from "
+                                  "{:#x} of the memory on; move the window or the memory offset",
+                                  bytes, offset, seen.bytes, seen.first));
+    }
+    const Lock lock(mutex_);
+    if (memory_ == nullptr) {
+        void* memory = nullptr;
+        const int code = rmem_stores(node_, RMEM_STORES_DEFAULT, &memory);
+        if (code < 0) return status_of(code, RFM2G_MEM_NOT_MAPPED);
+        memory_ = static_cast<std::byte*>(memory);
+    }
+    *pointer = memory_ + seen.first + offset;
+    return RFM2G_SUCCESS;
+}
+
+RFM2G_STATUS Device::unmap(volatile void** pointer) {
+    auto* const at = static_cast<std::byte*>(const_cast<void*>(*pointer));
+    const Lock lock(mutex_);
+    if (const auto buffer = dma_buffers_.find(at); buffer != dma_buffers_.end()) {
+        ::munmap(at, buffer->second);
+        dma_buffers_.erase(buffer);
+    } else if (memory_ == nullptr || at < memory_ || at >= memory_ + memory_bytes_) {
+        return refuse(RFM2G_OS_ERROR,
+                      "the pointer is to no memory of this handle; give one that "
+                      "RFM2gUserMemory has stored");
+    }
+    *pointer = nullptr;
+    return RFM2G_SUCCESS;
+}
+
+// ---- The board's settings
+
+bool Device::setting(std::uint32_t lcsr_bit) {
+    const Lock lock(mutex_);
+    return (lcsr_ & lcsr_bit) != 0;
+}
+
+void Device::set(std::uint32_t lcsr_bit, bool on) {
+    const Lock lock(mutex_);
+    lcsr_ = on ? lcsr_ | lcsr_bit : lcsr_ & ~lcsr_bit;
+}
+
+unsigned Device::memory_offset() {
+    const Lock lock(mutex_);
+    return memory_offset_steps();
+}
+
+/// Under the lock.
+unsigned Device::memory_offset_steps() const {
+    return (lcsr_ & (RFM2G_LCSR_OFF0 | RFM2G_LCSR_OFF1)) / RFM2G_LCSR_OFF0;
+}
+
+RFM2G_STATUS Device::set_memory_offset(unsigned steps) {
+    const Lock lock(mutex_);
+    if (window_offset_ + std::uint64_t{steps} * kMemoryOffsetBytes >= memory_bytes_) {
+        return refuse(RFM2G_OUT_OF_RANGE,
+                      fmt::format("{} times 64 MB are beyond the memory, which has {} bytes; give "
+                                  "the ring more (RMEM_SIZE)",
+                                  steps, memory_bytes_));
+    }
+    lcsr_ = (lcsr_ & ~(RFM2G_LCSR_OFF0 | RFM2G_LCSR_OFF1)) | steps * RFM2G_LCSR_OFF0;
+    set_view(window_offset_, steps);
+    return RFM2G_SUCCESS;
+}
+
+std::uint32_t Device::window_offset() {
+    const Lock lock(mutex_);
+    return window_offset_;
+}
+
+RFM2G_STATUS Device::set_window_offset(std::uint32_t offset) {
+    if (offset % window_bytes_ != 0) {
+        return refuse(RFM2G_BAD_PARAMETER_2,
+                      fmt::format("{:#x} is no multiple of the window's size, {} bytes "
+                                  "(RMEM_RFM2G_WINDOW)",
+                                  offset, window_bytes_));
+    }
+    const Lock lock(mutex_);
+    const unsigned steps = memory_offset_steps();
+    if (std::uint64_t{offset} + window_bytes_ > memory_bytes_ ||
+        offset + std::uint64_t{steps} * kMemoryOffsetBytes >= memory_bytes_) {
+        return refuse(RFM2G_OUT_OF_RANGE,
+                      fmt::format("a window of {} bytes at {:#x} is beyond the memory, which has "
+                                  "{}",
+                                  window_bytes_, offset, memory_bytes_));
+    }
+    window_offset_ = offset;
+    set_view(offset, steps);
+    return RFM2G_SUCCESS;
+}
+
+/// As the driver does: an interrupt that nobody takes.
+RFM2G_STATUS Device::send_round(RFM2G_STATUS failure) {
+    return send_out([&] { return rmem_send_interrupt(node_, RMEM_ALL_NODES, kRingTestNumber, 0); },
+                    failure);
+}
+
+RFM2G_STATUS Device::check_ring() {
+    if (setting(RFM2G_LCSR_LOOP)) return RFM2G_SUCCESS;
+    const RFM2G_STATUS sent = send_round(RFM2G_LINK_TEST_FAIL);
+    if (sent != RFM2G_SUCCESS) return sent;
+    const std::int64_t until_ns = rmem::now_ns() + kLongestRingTestNs;
+    int code = RMEM_ETIMEDOUT;
+    while (code == RMEM_ETIMEDOUT && rmem::now_ns() < until_ns) {
+        const Lock lock(mutex_);
+        code = rmem_flush(node_, kFlushSliceNs);
+    }
+    return code == RMEM_OK ? RFM2G_SUCCESS : RFM2G_LINK_TEST_FAIL;
+}
+
+/// Under the lock.
+bool Device::own_data(std::uint64_t& sent) {
+    sent = count_of("writes_sent");
+    return sent != own_sent_ && rmem_flush(node_, 0) == RMEM_OK;
+}
+
+bool Device::clear_own_data() {
+    const Lock lock(mutex_);
+    std::uint64_t sent = 0;
+    if (!own_data(sent)) return false;
+    own_sent_ = sent;
+    return true;
+}
+
+}  // namespace cards::rfm2g

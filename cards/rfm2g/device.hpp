@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The card behind a handle: a node of a ring, the settings of the board, and its events.
+///
+/// Thread safety: any thread, but the destructor. Calls of the node that rmem.h gives to one thread
+///   at a time come one after the other; peeks, and reads without swapping, take no lock.
+/// Errors: RFM2G_STATUS, with the sentence in rmem_last_error().
+/// Trust: offsets, lengths and widths are a program's, and checked here.
+/// Units: bytes. An offset is a program's, in the window; a place is in the ring's memory.
+
+#include "cards/rfm2g/events.hpp"
+#include "cards/rfm2g/rfm2g_api.h"
+#include "cards/rfm2g/rfm2g_regs.h"
+#include "rmem/rmem.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace cards::rfm2g {
+
+/// Of the numbers of interrupts that nodes send (rmem.h) these are RFM2g's: 33 is the reset, 34 to
+/// 37 are INTR1 to INTR4, and 38, which raises nothing anywhere, goes round to test the ring.
+/// Those below 33 belong to other cards.
+inline constexpr unsigned kFirstNumber = 33;
+inline constexpr unsigned kRingTestNumber = kFirstNumber + RFM2GEVENT_INTR4 + 1;
+
+inline constexpr std::uint32_t kMapPageBytes = 4096;
+inline constexpr std::uint32_t kMemoryOffsetBytes = 64U << 20;
+inline constexpr std::size_t kControlRegisterBytes = 64;
+inline constexpr std::size_t kRuntimeRegisterBytes = 512;
+/// The first of those whose windows slide.
+inline constexpr std::uint8_t kBoardRevision = 0x8C;
+inline constexpr std::uint8_t kPlxRevision = 0xAD;
+
+/// What a handle has for itself, and nothing else hangs on.
+struct Kept {
+    std::atomic<std::uint32_t> dma_threshold{0xFFFFFFFF};
+    std::atomic<bool> swaps_dma{false};
+    std::atomic<bool> swaps_pio{false};
+    std::atomic<std::uint32_t> debug_flags{0};
+};
+
+class Device {
+public:
+    /// `window_bytes`: 0 for all of the memory.
+    Device(RFM2GHANDLE handle, rmem_node* node, std::uint32_t window_bytes);
+    ~Device();
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    Events& events() { return events_; }
+    /// Has the node bring its events to this process, from the first call on.
+    RFM2G_STATUS listen();
+
+    // ---- Transfers
+    template <class Value>
+    RFM2G_STATUS peek(std::uint32_t offset, Value& value);
+    template <class Value>
+    RFM2G_STATUS poke(std::uint32_t offset, Value value);
+    RFM2G_STATUS read(std::uint32_t offset, void* to, std::uint32_t bytes);
+    RFM2G_STATUS write(std::uint32_t offset, const void* from, std::uint32_t bytes);
+    RFM2G_STATUS send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t data);
+
+    // ---- Pointers
+    RFM2G_STATUS map(volatile void** pointer, std::uint64_t offset, std::uint64_t pages);
+    RFM2G_STATUS unmap(volatile void** pointer);
+
+    // ---- The board's settings
+    bool setting(std::uint32_t lcsr_bit);
+    void set(std::uint32_t lcsr_bit, bool on);
+    unsigned memory_offset();
+    RFM2G_STATUS set_memory_offset(unsigned steps);
+    std::uint32_t window_offset();
+    std::uint32_t window_bytes() const { return window_bytes_; }
+    RFM2G_STATUS set_window_offset(std::uint32_t offset);
+    RFM2G_STATUS check_ring();
+    bool clear_own_data();
+    std::uint32_t memory_bytes() const { return memory_bytes_; }
+
+    Kept& kept() { return kept_; }
+
+    // ---- Registers. The caller has checked set, offset and width.
+    RFM2G_STATUS read_register(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
+                               std::uint32_t& value);
+    RFM2G_STATUS write_register(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
+                                std::uint32_t value);
+    /// Sets or clears the bits of `mask`.
+    RFM2G_STATUS change_register(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
+                                 std::uint32_t mask, bool on);
+
+private:
+    /// How often each fault has been, as the node counts.
+    struct Fault {
+        RFM2GEVENTTYPE event;
+        std::uint32_t lcsr_bit;
+    };
+    static constexpr std::size_t kFaults = 4;
+    static constexpr std::array<Fault, kFaults> kFaultEvents = {
+        Fault{RFM2GEVENT_BAD_DATA, RFM2G_LCSR_BADDATA},
+        Fault{RFM2GEVENT_RXFIFO_FULL, RFM2G_LCSR_RCVFULL}, Fault{RFM2GEVENT_ROGUE_PKT, 0U},
+        Fault{RFM2GEVENT_SYNC_LOSS, RFM2G_LCSR_SNCLOST}};
+    using FaultCounts = std::array<std::uint64_t, kFaults>;
+    FaultCounts fault_counts() const;
+
+    struct View {
+        std::uint32_t first;  ///< the place of offset 0
+        std::uint32_t bytes;  ///< that are seen
+    };
+    using ControlRegisters = std::array<std::byte, kControlRegisterBytes>;
+    using RuntimeRegisters = std::array<std::byte, kRuntimeRegisterBytes>;
+    using Lock = std::lock_guard<std::mutex>;
+
+    View view() const noexcept;
+    unsigned memory_offset_steps() const;
+    void set_view(std::uint32_t window_offset, std::uint32_t memory_offset_steps);
+    RFM2G_STATUS check_range(std::uint32_t offset, std::uint64_t bytes) const;
+    RFM2G_STATUS check_place(std::uint32_t offset, std::uint32_t width) const;
+    template <class Call>
+    RFM2G_STATUS send_out(Call&& call, RFM2G_STATUS failure);
+    RFM2G_STATUS put(std::size_t place, const void* from, std::size_t bytes);
+    RFM2G_STATUS put_swapped(std::size_t place, const std::byte* from, std::size_t bytes);
+    bool is_swapped(const void* buffer, std::uint32_t bytes);
+    static void on_interrupt(void* with, const rmem_interrupt* interrupt);
+
+    std::uint64_t count_of(const char* counter) const;
+    void look_for_faults();
+    bool has_signal() const;
+    bool own_data(std::uint64_t& sent);
+    std::uint32_t lcsr();
+    RFM2G_STATUS set_lcsr(std::uint32_t word);
+    ControlRegisters control_registers();
+    RuntimeRegisters runtime_registers();
+    RFM2G_STATUS get(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
+                     std::uint32_t& value);
+    RFM2G_STATUS put(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
+                     std::uint32_t value);
+    RFM2G_STATUS write_control(std::uint32_t offset, std::uint32_t width, std::uint32_t value);
+    RFM2G_STATUS write_runtime(std::uint32_t offset, std::uint32_t width, std::uint32_t value);
+    RFM2G_STATUS command(unsigned code);
+    RFM2G_STATUS send_round(RFM2G_STATUS failure);
+
+    rmem_node* const node_;
+    const std::uint32_t memory_bytes_;
+    const std::uint32_t window_bytes_;
+    std::atomic<std::uint64_t> view_;
+    Kept kept_;
+
+    std::mutex registers_mutex_;  ///< one access to registers at a time; before the next
+    std::mutex mutex_;            ///< the node's calls, and what is below
+    std::uint32_t lcsr_ = 0;
+    std::uint32_t window_offset_ = 0;
+    std::uint32_t target_data_ = 0;  ///< registers NTD and NTN
+    std::uint8_t target_node_ = 0;
+    std::uint64_t own_sent_ = 0;  ///< when OWNDATA was cleared
+    FaultCounts cleared_faults_;  ///< when LCSR's bits were
+    bool listens_ = false;
+    std::byte* memory_ = nullptr;  ///< for plain stores; null: nobody has asked
+    std::map<std::byte*, std::size_t> dma_buffers_;
+
+    FaultCounts reported_faults_;  ///< of the thread that looks
+    Events events_;
+};
+
+}  // namespace cards::rfm2g

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Events: the C calls.
+
+#include "cards/rfm2g/handle.hpp"
+
+#include <fmt/format.h>
+
+namespace cards::rfm2g {
+
+namespace {
+
+RFM2G_STATUS no_event(RFM2G_STATUS status, unsigned event) {
+    return refuse(status,
+                  fmt::format("there is no event {} for this call; rfm2g_defs.h has them", event));
+}
+
+/// Calls `body` with the events, which come to this process from now on.
+template <class Body>
+RFM2G_STATUS on_event(RFM2GHANDLE rh, RFM2GEVENTTYPE event, Body&& body) noexcept {
+    return on_device(rh, [&](Device& device) {
+        if (!Events::is_event(event))
+            return no_event(RFM2G_BAD_PARAMETER_2, static_cast<unsigned>(event));
+        const RFM2G_STATUS status = device.listen();
+        return status == RFM2G_SUCCESS ? body(device.events()) : status;
+    });
+}
+
+/// The same, for each where RFM2GEVENT_LAST stands for all.
+template <class Body>
+RFM2G_STATUS on_events(RFM2GHANDLE rh, RFM2GEVENTTYPE event, Body&& body) noexcept {
+    const bool is_all = event == RFM2GEVENT_LAST;
+    return on_event(rh, is_all ? RFM2GEVENT_RESET : event, [&](Events& events) {
+        if (!is_all) body(events, event);
+        for (int each = 0; is_all && each < RFM2GEVENT_LAST; ++each)
+            body(events, static_cast<RFM2GEVENTTYPE>(each));
+        return RFM2G_SUCCESS;
+    });
+}
+
+}  // namespace
+
+}  // namespace cards::rfm2g
+
+using namespace cards::rfm2g;
+
+extern "C" {
+
+RFM2G_STATUS RFM2gEnableEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
+    return on_event(rh, EventType, [&](Events& events) {
+        events.enable(EventType);
+        return RFM2G_SUCCESS;
+    });
+}
+RFM2G_STATUS RFM2gDisableEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
+    return on_event(rh, EventType, [&](Events& events) {
+        events.disable(EventType);
+        return RFM2G_SUCCESS;
+    });
+}
+
+RFM2G_STATUS RFM2gSendEvent(RFM2GHANDLE rh, RFM2G_NODE ToNode, RFM2GEVENTTYPE EventType,
+                            RFM2G_UINT32 ExtendedData) {
+    return on_device(rh, [&](Device& device) {
+        if (!Events::is_event(EventType) || !Events::is_sent(EventType))
+            return no_event(RFM2G_BAD_PARAMETER_3, static_cast<unsigned>(EventType));
+        return device.send(ToNode, EventType, ExtendedData);
+    });
+}
+
+RFM2G_STATUS RFM2gWaitForEvent(RFM2GHANDLE rh, RFM2GEVENTINFO* EventInfo) {
+    return on_device_for(rh, EventInfo, RFM2G_BAD_PARAMETER_2, [&](Device&) {
+        return on_event(rh, EventInfo->Event,
+                        [&](Events& events) { return events.wait(*EventInfo); });
+    });
+}
+
+RFM2G_STATUS RFM2gEnableEventCallback(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType,
+                                      RFM2G_EVENT_FUNCPTR pEventFunc) {
+    return on_event(rh, EventType, [&](Events& events) {
+        if (pEventFunc == nullptr) return no_place(RFM2G_BAD_PARAMETER_3);
+        return events.set_callback(EventType, pEventFunc);
+    });
+}
+RFM2G_STATUS RFM2gDisableEventCallback(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
+    return on_event(rh, EventType,
+                    [&](Events& events) { return events.clear_callback(EventType); });
+}
+
+RFM2G_STATUS RFM2gClearEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
+    return on_events(rh, EventType,
+                     [](Events& events, RFM2GEVENTTYPE event) { events.clear(event); });
+}
+RFM2G_STATUS RFM2gFlushEventQueue(RFM2GHANDLE rh, RFM2GEVENTTYPE Event) {
+    return RFM2gClearEvent(rh, Event);
+}
+RFM2G_STATUS RFM2gCancelWaitForEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
+    return on_event(rh, EventType, [&](Events& events) { return events.cancel(EventType); });
+}
+
+RFM2G_STATUS RFM2gClearEventCount(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
+    return on_events(rh, EventType,
+                     [](Events& events, RFM2GEVENTTYPE event) { events.clear_count(event); });
+}
+RFM2G_STATUS RFM2gClearEventStats(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
+    return RFM2gClearEventCount(rh, EventType);
+}
+RFM2G_STATUS RFM2gGetEventCount(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType, RFM2G_UINT32* Count) {
+    return on_event(rh, EventType, [&](Events& events) {
+        if (Count == nullptr) return no_place(RFM2G_BAD_PARAMETER_3);
+        RFM2GQINFO info{};
+        info.Event = static_cast<RFM2G_UINT8>(EventType);
+        events.statistics(info);
+        *Count = info.EventCount;
+        return RFM2G_SUCCESS;
+    });
+}
+RFM2G_STATUS RFM2gGetEventStats(RFM2GHANDLE rh, RFM2GQINFO* Qinfo) {
+    return on_device_for(rh, Qinfo, RFM2G_BAD_PARAMETER_2, [&](Device& device) {
+        if (Qinfo->Event >= RFM2GEVENT_LAST) return no_event(RFM2G_BAD_PARAMETER_2, Qinfo->Event);
+        const RFM2G_STATUS status = device.listen();
+        if (status == RFM2G_SUCCESS) device.events().statistics(*Qinfo);
+        return status;
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/rfm2g/events.hpp"
+
+#include "cards/rfm2g/rfm2g_regs.h"
+#include "cards/rfm2g/status.hpp"
+#include "rmem/base/clock.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+namespace cards::rfm2g {
+
+namespace {
+
+/// By their events; the bits of LISR and of LIER are the same.
+constexpr std::array<std::uint32_t, RFM2GEVENT_LAST> kBits = {
+    RFM2G_LISR_RSTREQ,  RFM2G_LISR_INT1,    RFM2G_LISR_INT2,   RFM2G_LISR_INT3,
+    RFM2G_LISR_INITINT, RFM2G_LISR_BADDATA, RFM2G_LISR_RXFULL, RFM2G_LISR_ROGUE_PKT,
+    RFM2G_LISR_RXAFULL, RFM2G_LISR_SNCLOST, RFM2G_LISR_WRINIB, RFM2G_LISR_PTYERR};
+
+constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr std::int64_t kLongestNs = std::numeric_limits<std::int64_t>::max() / 4;
+
+constinit thread_local const Events* in_callback_of = nullptr;
+
+constexpr RFM2GEVENTTYPE event_of(std::size_t index) {
+    return static_cast<RFM2GEVENTTYPE>(index);
+}
+
+constexpr bool is_interrupt(RFM2GEVENTTYPE event) {
+    return event >= RFM2GEVENT_INTR1 && event <= RFM2GEVENT_INTR4;
+}
+
+/// Those that are raised once, so that they do not flood the driver.
+constexpr bool is_raised_once(RFM2GEVENTTYPE event) {
+    return is_interrupt(event) || event == RFM2GEVENT_BAD_DATA || event == RFM2GEVENT_SYNC_LOSS;
+}
+
+RFM2G_STATUS in_use(RFM2GEVENTTYPE event, bool has_callback) {
+    return refuse(RFM2G_EVENT_IN_USE,
+                  fmt::format("event {} has {} already; {}", static_cast<int>(event),
+                              has_callback ? "a callback" : "a thread that waits for it",
+                              has_callback ? "disable it first"
+                                           : "cancel that wait first, or wait in one thread"));
+}
+
+}  // namespace
+
+Events::Events(RFM2GHANDLE handle, std::function<void()> look)
+    : handle_(handle), look_(std::move(look)) {
+    for (Event& event : events_) ::sem_init(&event.signal, 0, 0);
+}
+
+Events::~Events() {
+    thread_.reset();
+    for (Event& event : events_) ::sem_destroy(&event.signal);
+}
+
+bool Events::is_event(RFM2GEVENTTYPE event) {
+    return static_cast<unsigned>(event) < RFM2GEVENT_LAST;
+}
+
+bool Events::is_in_callback() const noexcept {
+    return in_callback_of == this;
+}
+
+// ---- From the board to the driver
+
+void Events::take(RFM2GEVENTTYPE type, Event& event) {
+    while (event.is_raised && !event.board.empty()) {
+        event.has_overflowed |= event.taken.has_value();
+        event.taken = event.board.front();
+        event.board.pop_front();
+        event.peak = 1;
+        ++event.count;
+        if (is_raised_once(type)) event.is_raised = false;
+    }
+}
+
+/// The waiter or the callback is ready for the next one.
+void Events::raise_again(RFM2GEVENTTYPE type, Event& event) {
+    if (event.taken) return;
+    event.is_raised |= event.is_enabled && is_interrupt(type);
+    take(type, event);
+}
+
+void Events::arrive(RFM2GEVENTTYPE type, Received what) {
+    Lock lock(mutex_);
+    Event& event = at(type);
+    if (event.board.size() < (is_interrupt(type) ? kFifoDepth : 1)) {
+        event.board.push_back(what);
+    } else {
+        event.has_overflowed |= is_interrupt(type);  // a latch is set, and no more than that
+    }
+    take(type, event);
+    event.callback != nullptr ? run_callback(lock, type, event) : wake_waiter(event);
+}
+
+// ---- From the driver to the program
+
+void Events::wake_waiter(Event& event) {
+    if (event.is_awaited && (event.taken || event.is_canceled)) ::sem_post(&event.signal);
+}
+
+/// Until nothing is left for it.
+void Events::run_callback(Lock& lock, RFM2GEVENTTYPE type, Event& event) {
+    if (event.is_running) return;  // by another thread, which looks again
+    event.is_running = true;
+    const Events* const before = std::exchange(in_callback_of, this);
+    while (event.callback != nullptr && event.taken) {
+        RFM2GEVENTINFO info{event.taken->data, type, RFM2G_INFINITE_TIMEOUT, event.taken->from,
+                            nullptr};
+        event.taken.reset();
+        const RFM2G_EVENT_FUNCPTR callback = event.callback;
+        lock.unlock();
+        callback(handle_, &info);
+        lock.lock();
+        raise_again(type, event);
+    }
+    in_callback_of = before;
+    event.is_running = false;
+    idle_.notify_all();
+}
+
+/// What a call of the program has let through: a callback is the thread's, as faults are.
+void Events::hand_over(Lock lock, RFM2GEVENTTYPE type, Event& event) {
+    take(type, event);
+    wake_waiter(event);
+    has_work_ |= !is_sent(type) || (event.callback != nullptr && event.taken);
+    if (!has_work_) return;
+    start_thread();
+    lock.unlock();
+    thread_->wake();
+}
+
+// ---- The calls
+
+void Events::enable(RFM2GEVENTTYPE type) {
+    Lock lock(mutex_);
+    Event& event = at(type);
+    event.is_enabled = event.is_raised = true;
+    hand_over(std::move(lock), type, event);
+}
+
+void Events::disable(RFM2GEVENTTYPE type) {
+    const Lock lock(mutex_);
+    at(type).is_enabled = at(type).is_raised = false;
+}
+
+RFM2G_STATUS Events::wait(RFM2GEVENTINFO& info) {
+    Lock lock(mutex_);
+    Event& event = at(info.Event);
+    if (event.is_awaited || event.callback != nullptr)
+        return in_use(info.Event, event.callback != nullptr);
+    raise_again(info.Event, event);
+    if (!event.taken) {
+        if (is_in_callback() && info.Timeout != RFM2G_NO_WAIT) {
+            return refuse(RFM2G_NOT_SUPPORTED,
+                          "a callback cannot wait for an event, which the same thread would have "
+                          "to bring; wait in another thread, or with RFM2G_NO_WAIT");
+        }
+        const RFM2G_STATUS status = sleep(lock, event, info.Timeout);
+        if (status != RFM2G_SUCCESS) return status;
+    }
+    info.ExtendedInfo = event.taken->data;
+    info.NodeId = event.taken->from;
+    event.taken.reset();
+    return RFM2G_SUCCESS;
+}
+
+RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
+    const std::int64_t longest_ns =
+        timeout_ms == RFM2G_INFINITE_TIMEOUT ? kLongestNs : timeout_ms * kNsPerMs;
+    const std::int64_t until_ns = rmem::now_ns() + longest_ns;
+    const timespec until{until_ns / kNsPerSecond, until_ns % kNsPerSecond};
+    while (::sem_trywait(&event.signal) == 0) {  // of the wait before
+    }
+    event.is_awaited = true;
+    event.is_canceled = false;
+    int error = 0;
+    while (!event.taken && !event.is_canceled && error == 0) {
+        lock.unlock();
+        if (::sem_clockwait(&event.signal, CLOCK_MONOTONIC, &until) != 0) error = errno;
+        lock.lock();
+    }
+    event.is_awaited = false;
+    idle_.notify_all();
+    if (event.is_canceled) {
+        return refuse(RFM2G_WAIT_EVENT_CANCELED,
+                      "another thread has ended this wait, by RFM2gCancelWaitForEvent or "
+                      "RFM2gClose");
+    }
+    if (event.taken) return RFM2G_SUCCESS;
+    if (error == EINTR)
+        return refuse(RFM2G_SIGNALED, "a signal handler ran during the wait; wait again");
+    return refuse(RFM2G_TIMED_OUT,
+                  fmt::format("the event did not come within {} ms; allow more time, or look "
+                              "whether it is enabled here and sent to this node",
+                              timeout_ms));
+}
+
+RFM2G_STATUS Events::cancel(RFM2GEVENTTYPE type) {
+    const Lock lock(mutex_);
+    Event& event = at(type);
+    if (!event.is_awaited) {
+        return refuse(RFM2G_EVENT_NOT_IN_USE,
+                      fmt::format("no thread waits for event {}", static_cast<int>(type)));
+    }
+    event.is_canceled = true;
+    wake_waiter(event);
+    return RFM2G_SUCCESS;
+}
+
+RFM2G_STATUS Events::set_callback(RFM2GEVENTTYPE type, RFM2G_EVENT_FUNCPTR function) {
+    Lock lock(mutex_);
+    Event& event = at(type);
+    if (event.is_awaited || event.callback != nullptr)
+        return in_use(type, event.callback != nullptr);
+    event.callback = function;
+    raise_again(type, event);
+    hand_over(std::move(lock), type, event);
+    return RFM2G_SUCCESS;
+}
+
+RFM2G_STATUS Events::clear_callback(RFM2GEVENTTYPE type) {
+    const Lock lock(mutex_);
+    if (at(type).callback == nullptr) {
+        return refuse(RFM2G_NOT_ENABLED,
+                      fmt::format("event {} has no callback", static_cast<int>(type)));
+    }
+    at(type).callback = nullptr;
+    return RFM2G_SUCCESS;
+}
+
+void Events::clear(RFM2GEVENTTYPE type) {
+    const Lock lock(mutex_);
+    Event& event = at(type);
+    event.board.clear();
+    event.taken.reset();
+    event.has_overflowed = false;
+    event.peak = 0;
+}
+
+void Events::clear_count(RFM2GEVENTTYPE type) {
+    const Lock lock(mutex_);
+    at(type).count = 0;
+    at(type).peak = at(type).taken ? 1 : 0;
+}
+
+void Events::statistics(RFM2GQINFO& info) {
+    const Lock lock(mutex_);
+    const Event& event = events_[info.Event];
+    info.Overflowed = event.has_overflowed ? RFM2G_TRUE : RFM2G_FALSE;
+    info.QueuePeak = event.peak;
+    info.EventCount = event.count;
+    info.EventsQueued = event.taken ? 1 : 0;
+    info.QueueSize = info.MaxQueueSize = 1;
+    info.EventTimeout = 0;
+}
+
+void Events::close() {
+    Lock lock(mutex_);
+    for (Event& event : events_) {
+        event.callback = nullptr;
+        event.is_canceled = true;
+        wake_waiter(event);
+    }
+    idle_.wait(lock, [&] {
+        for (const Event& event : events_) {
+            if (event.is_awaited || event.is_running) return false;
+        }
+        return true;
+    });
+}
+
+// ---- The thread
+
+void Events::start_thread() {
+    if (!thread_) thread_.emplace("rfm2g-events", [this] { serve(); });
+}
+
+bool Events::watches_faults() const {
+    for (std::size_t i = RFM2GEVENT_BAD_DATA; i < events_.size(); ++i) {
+        if (events_[i].is_raised) return true;
+    }
+    return false;
+}
+
+void Events::serve() {
+    bool looks = false;
+    do {
+        {
+            Lock lock(mutex_);
+            has_work_ = false;
+            for (std::size_t i = 0; i < events_.size(); ++i) {
+                if (events_[i].callback != nullptr) run_callback(lock, event_of(i), events_[i]);
+            }
+            looks = watches_faults();
+        }
+        if (looks) look_();
+    } while (thread_->pause(looks ? kLookNs : kLongestNs, [this] {
+        const Lock lock(mutex_);
+        return has_work_;
+    }));
+}
+
+// ---- As registers
+
+std::uint32_t Events::lisr() {
+    const Lock lock(mutex_);
+    std::uint32_t bits = RFM2G_LISR_GBLINT;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+        if (!events_[i].board.empty()) bits |= kBits[i];
+    }
+    return bits;
+}
+
+void Events::keep_of_lisr(std::uint32_t bits) {
+    const Lock lock(mutex_);
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+        if ((bits & kBits[i]) == 0 && !is_interrupt(event_of(i))) events_[i].board.clear();
+    }
+}
+
+std::uint32_t Events::lier() {
+    const Lock lock(mutex_);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+        if (events_[i].is_raised) bits |= kBits[i];
+    }
+    return bits;
+}
+
+void Events::set_lier(std::uint32_t bits) {
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+        Lock lock(mutex_);
+        Event& event = events_[i];
+        const bool was_raised = std::exchange(event.is_raised, (bits & kBits[i]) != 0);
+        if (!was_raised && event.is_raised) hand_over(std::move(lock), event_of(i), event);
+    }
+}
+
+std::optional<Events::Received> Events::oldest(RFM2GEVENTTYPE type, bool takes) {
+    const Lock lock(mutex_);
+    auto& board = at(type).board;
+    if (board.empty()) return std::nullopt;
+    const Received found = board.front();
+    if (takes) board.pop_front();
+    return found;
+}
+
+}  // namespace cards::rfm2g

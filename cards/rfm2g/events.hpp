@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The events of one handle: what waits on the board, what the driver has taken, who gets it.
+///
+/// As with the card, an event passes two places. On the board each interrupt has a FIFO (127), and
+/// every other event a latch. While the event is raised (its bit of the register LIER) the driver
+/// takes what is there, counts it, and keeps one. Taking an interrupt, BAD_DATA or SYNC_LOSS clears
+/// the bit. Of an interrupt it is set again when the waiter or the callback is ready for the next
+/// one, so that none of them is lost; of the other two by RFM2gEnableEvent. What the driver keeps
+/// goes to the one waiter or callback of the event.
+///
+/// A callback runs in the thread that brought its event; where the event was there before, and for
+/// faults, in a thread of this object.
+/// Thread safety: any thread. Callbacks run without a lock.
+/// Errors: RFM2G_STATUS; std::system_error where there can be no thread.
+/// Source: the Linux driver R09.00 (queues of one), and the hardware manual (FIFOs of 127).
+
+#include "cards/rfm2g/rfm2g_api.h"
+#include "rmem/base/helper_thread.hpp"
+
+#include <semaphore.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+
+namespace cards::rfm2g {
+
+class Events {
+public:
+    struct Received {
+        RFM2G_NODE from = 0;
+        std::uint32_t data = 0;
+    };
+    static constexpr std::size_t kFifoDepth = 127;
+    static constexpr std::int64_t kLookNs = 10'000'000;
+
+    /// `look` finds faults of the network and reports them by arrive(); it is called each kLookNs
+    /// while one is enabled.
+    Events(RFM2GHANDLE handle, std::function<void()> look);
+    ~Events();
+    Events(const Events&) = delete;
+    Events& operator=(const Events&) = delete;
+
+    static bool is_event(RFM2GEVENTTYPE event);
+    /// One that a node sends.
+    static bool is_sent(RFM2GEVENTTYPE event) { return event <= RFM2GEVENT_INTR4; }
+
+    /// The board gets one. From a thread of the library: a callback runs in it.
+    void arrive(RFM2GEVENTTYPE event, Received what);
+
+    void enable(RFM2GEVENTTYPE event);
+    void disable(RFM2GEVENTTYPE event);
+    RFM2G_STATUS wait(RFM2GEVENTINFO& info);
+    RFM2G_STATUS cancel(RFM2GEVENTTYPE event);
+    RFM2G_STATUS set_callback(RFM2GEVENTTYPE event, RFM2G_EVENT_FUNCPTR function);
+    RFM2G_STATUS clear_callback(RFM2GEVENTTYPE event);
+    void clear(RFM2GEVENTTYPE event);
+    void clear_count(RFM2GEVENTTYPE event);
+    void statistics(RFM2GQINFO& info);
+    /// Whether the calling thread is in a callback of this handle.
+    bool is_in_callback() const noexcept;
+    /// Ends waits, and returns when no wait and no callback is left.
+    void close();
+
+    // ---- As registers
+    std::uint32_t lisr();                   ///< what waits on the board
+    void keep_of_lisr(std::uint32_t bits);  ///< forgets the latches of the others
+    std::uint32_t lier();
+    void set_lier(std::uint32_t bits);
+    /// The oldest of an interrupt on the board; nothing: none waits.
+    std::optional<Received> oldest(RFM2GEVENTTYPE event, bool takes);
+
+private:
+    struct Event {
+        std::deque<Received> board;
+        bool is_raised = false;   ///< its bit of LIER
+        bool is_enabled = false;  ///< the driver's: an interrupt may be raised again
+        std::optional<Received> taken;
+        bool has_overflowed = false;
+        std::uint8_t peak = 0;
+        std::uint32_t count = 0;
+        RFM2G_EVENT_FUNCPTR callback = nullptr;
+        bool is_running = false;  ///< its callback
+        bool is_awaited = false;
+        bool is_canceled = false;
+        sem_t signal;  ///< to the waiter: a wait for it ends when a signal handler has run
+    };
+    using Lock = std::unique_lock<std::mutex>;
+
+    Event& at(RFM2GEVENTTYPE event) { return events_[event]; }
+    static void take(RFM2GEVENTTYPE type, Event& event);
+    static void raise_again(RFM2GEVENTTYPE type, Event& event);
+    static void wake_waiter(Event& event);
+    void run_callback(Lock& lock, RFM2GEVENTTYPE type, Event& event);
+    RFM2G_STATUS sleep(Lock& lock, Event& event, std::uint32_t timeout_ms);
+    void hand_over(Lock lock, RFM2GEVENTTYPE type, Event& event);
+    bool watches_faults() const;
+    void serve();
+    void start_thread();
+
+    const RFM2GHANDLE handle_;
+    const std::function<void()> look_;
+    std::mutex mutex_;
+    std::condition_variable idle_;  ///< a wait or a callback has ended
+    std::array<Event, RFM2GEVENT_LAST> events_;
+    bool has_work_ = false;  ///< for the thread
+    std::optional<rmem::HelperThread> thread_;
+};
+
+}  // namespace cards::rfm2g

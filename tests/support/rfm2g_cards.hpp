@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A ring of two RFM2g cards: unit 0 is node 0, unit 1 node 1, both of this host.
+///
+///     struct Something : TwoCards { Something() : TwoCards(LinkKind::ring) {} };
+///     const Card a(0), b(1);
+///     EXPECT_EQ(RFM2gPoke32(a, 0x100, 42), RFM2G_SUCCESS);
+
+#include "cards/common/unit.hpp"
+#include "cards/rfm2g/rfm2g_api.h"
+#include "rmem/config.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace rmem::test {
+
+inline constexpr unsigned kPatienceMs = 30'000;
+
+/// A handle that is closed at the end.
+class Card {
+public:
+    explicit Card(unsigned unit) {
+        std::string path = "/dev/rfm2g" + std::to_string(unit);
+        EXPECT_EQ(RFM2gOpen(path.data(), &handle_), RFM2G_SUCCESS) << rmem_last_error();
+    }
+    ~Card() {
+        if (handle_ == nullptr) return;  // has failed already
+        EXPECT_EQ(RFM2gClose(&handle_), RFM2G_SUCCESS);
+    }
+    Card(const Card&) = delete;
+    Card& operator=(const Card&) = delete;
+    operator RFM2GHANDLE() const { return handle_; }
+
+private:
+    RFM2GHANDLE handle_ = nullptr;
+};
+
+class TwoCards : public ::testing::Test {
+protected:
+    explicit TwoCards(LinkKind link, const std::string& bytes = "16K") {
+        std::filesystem::create_directory(folder_);
+        ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+        for (unsigned unit = 0; unit < 2; ++unit) {
+            units_[unit] = std::make_unique<cards::PublishedUnit>(
+                unit, cards::Settings{{"RMEM_RING", name_.get()},
+                                      {"RMEM_LINK", name_of(link)},
+                                      {"RMEM_NODE", std::to_string(unit)},
+                                      {"RMEM_NODES", "2"},
+                                      {"RMEM_SIZE", bytes},
+                                      {"RMEM_GROUP", own_group(name_.get())},
+                                      {"RMEM_INTERFACE", "lo"}});
+        }
+    }
+    ~TwoCards() override {
+        ::unsetenv("XDG_RUNTIME_DIR");
+        for (auto& unit : units_) unit.reset();
+        std::filesystem::remove_all(folder_);
+    }
+
+    /// Until what a node writes is in the other bank.
+    template <class Condition>
+    static bool comes(Condition&& condition) {
+        const auto until =
+            std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+        while (!condition()) {
+            if (std::chrono::steady_clock::now() > until) return false;
+            std::this_thread::yield();
+        }
+        return true;
+    }
+    static bool has(RFM2GHANDLE card, RFM2G_UINT32 offset, RFM2G_UINT32 value) {
+        RFM2G_UINT32 found = 0;
+        EXPECT_EQ(RFM2gPeek32(card, offset, &found), RFM2G_SUCCESS) << rmem_last_error();
+        return found == value;
+    }
+    /// The call was refused, and says why.
+    static void expect_refused(RFM2G_STATUS found, RFM2G_STATUS status, const char* part) {
+        EXPECT_EQ(found, status) << RFM2gErrorMsg(found) << ": " << rmem_last_error();
+        EXPECT_THAT(rmem_last_error(), ::testing::HasSubstr(part));
+    }
+
+private:
+    const RingName name_;
+    const std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("rfm2g-" + name_.get());
+    std::unique_ptr<cards::PublishedUnit> units_[2];
+};
+
+/// The same on each link that a host has.
+class CardsOnLinks : public TwoCards, public ::testing::WithParamInterface<LinkKind> {
+protected:
+    CardsOnLinks() : TwoCards(GetParam()) {}
+};
+#define RFM2G_ON_ALL_LINKS(Suite)                                                                \
+    INSTANTIATE_TEST_SUITE_P(Links, Suite,                                                       \
+                             ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp), \
+                             [](const auto& link) { return name_of(link.param); })
+
+}  // namespace rmem::test
