@@ -49,6 +49,13 @@ RFM2G_STATUS in_use(RFM2GEVENTTYPE event, bool has_callback) {
                                            : "cancel that wait first, or wait in one thread"));
 }
 
+RFM2G_STATUS timed_out(std::uint32_t timeout_ms) {
+    return refuse(RFM2G_TIMED_OUT,
+                  fmt::format("the event did not come within {} ms; allow more time, or look "
+                              "whether it is enabled here and sent to this node",
+                              timeout_ms));
+}
+
 }  // namespace
 
 Events::Events(RFM2GHANDLE handle, std::function<void()> look)
@@ -159,7 +166,8 @@ RFM2G_STATUS Events::wait(RFM2GEVENTINFO& info) {
         return in_use(info.Event, event.callback != nullptr);
     raise_again(info.Event, event);
     if (!event.taken) {
-        if (is_in_callback() && info.Timeout != RFM2G_NO_WAIT) {
+        if (info.Timeout == RFM2G_NO_WAIT) return timed_out(info.Timeout);
+        if (is_in_callback()) {
             return refuse(RFM2G_NOT_SUPPORTED,
                           "a callback cannot wait for an event, which the same thread would have "
                           "to bring; wait in another thread, or with RFM2G_NO_WAIT");
@@ -198,10 +206,7 @@ RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
     if (event.taken) return RFM2G_SUCCESS;
     if (error == EINTR)
         return refuse(RFM2G_SIGNALED, "a signal handler ran during the wait; wait again");
-    return refuse(RFM2G_TIMED_OUT,
-                  fmt::format("the event did not come within {} ms; allow more time, or look "
-                              "whether it is enabled here and sent to this node",
-                              timeout_ms));
+    return timed_out(timeout_ms);
 }
 
 RFM2G_STATUS Events::cancel(RFM2GEVENTTYPE type) {
