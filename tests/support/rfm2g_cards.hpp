@@ -47,18 +47,20 @@ private:
 
 class TwoCards : public ::testing::Test {
 protected:
-    explicit TwoCards(LinkKind link, const std::string& bytes = "16K") {
+    /// What `settings` says comes before what is here.
+    explicit TwoCards(LinkKind link, const cards::Settings& settings = {}) {
         std::filesystem::create_directory(folder_);
         ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
         for (unsigned unit = 0; unit < 2; ++unit) {
-            units_[unit] = std::make_unique<cards::PublishedUnit>(
-                unit, cards::Settings{{"RMEM_RING", name_.get()},
-                                      {"RMEM_LINK", name_of(link)},
-                                      {"RMEM_NODE", std::to_string(unit)},
-                                      {"RMEM_NODES", "2"},
-                                      {"RMEM_SIZE", bytes},
-                                      {"RMEM_GROUP", own_group(name_.get())},
-                                      {"RMEM_INTERFACE", "lo"}});
+            cards::Settings own = settings;
+            own.insert(own.end(), {{"RMEM_RING", name_.get()},
+                                   {"RMEM_LINK", name_of(link)},
+                                   {"RMEM_NODE", std::to_string(unit)},
+                                   {"RMEM_NODES", "2"},
+                                   {"RMEM_SIZE", "16K"},
+                                   {"RMEM_GROUP", own_group(name_.get())},
+                                   {"RMEM_INTERFACE", "lo"}});
+            units_[unit] = std::make_unique<cards::PublishedUnit>(unit, own);
         }
     }
     ~TwoCards() override {

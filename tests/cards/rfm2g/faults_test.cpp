@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: check
+
+/// What RFM2g cards tell of a network that does not do its part.
+
+#include "cards/rfm2g/rfm2g_regs.h"
+#include "tests/support/rfm2g_cards.hpp"
+
+#include <atomic>
+#include <vector>
+
+namespace rmem::test {
+namespace {
+
+struct Faults : TwoCards {
+    using TwoCards::TwoCards;
+
+    static RFM2G_UINT32 lcsr(RFM2GHANDLE card) {
+        RFM2G_UINT32 word = 0;
+        EXPECT_EQ(RFM2gReadReg(card, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, &word), RFM2G_SUCCESS);
+        return word;
+    }
+    static RFM2G_STATUS wait(RFM2GHANDLE card, RFM2GEVENTTYPE event) {
+        RFM2GEVENTINFO info{0, event, kPatienceMs, 0, nullptr};
+        const RFM2G_STATUS status = RFM2gWaitForEvent(card, &info);
+        EXPECT_EQ(info.NodeId, status == RFM2G_SUCCESS ? RFM2G_NODE_UNKNOWN : 0);
+        return status;
+    }
+    static bool is_raised(RFM2GHANDLE card, RFM2G_UINT32 lier_bit) {
+        RFM2G_UINT32 word = 0;
+        EXPECT_EQ(RFM2gReadReg(card, RFM2GCTRLREGMEM, rfm2g_lier, 4, &word), RFM2G_SUCCESS);
+        return (word & lier_bit) != 0;
+    }
+};
+
+struct StoppedNode : Faults {
+    explicit StoppedNode(const char* dead_after = "1s")
+        : Faults(LinkKind::udp, {{"RMEM_DEAD_TIMEOUT", dead_after}}) {}
+};
+
+TEST_F(StoppedNode, breaks_the_ring_until_it_is_dropped_and_is_told_of_it) {
+    Child other([] {
+        const Card b(1);
+        EXPECT_EQ(RFM2gEnableEvent(b, RFM2GEVENT_SYNC_LOSS), RFM2G_SUCCESS);
+        EXPECT_EQ(lcsr(b) & RFM2G_LCSR_SNCLOST, 0U);
+        EXPECT_TRUE(comes([&] { return has(b, 0, 1); }));
+        ::raise(SIGSTOP);
+        EXPECT_EQ(wait(b, RFM2GEVENT_SYNC_LOSS), RFM2G_SUCCESS) << rmem_last_error();
+        EXPECT_FALSE(is_raised(b, RFM2G_LIER_SNCLOST));
+        EXPECT_EQ(lcsr(b) & RFM2G_LCSR_SNCLOST, RFM2G_LCSR_SNCLOST);
+        expect_refused(RFM2gPoke32(b, 0, 2), RFM2G_WRITE_ERROR, "dropped");
+        expect_refused(RFM2gSendEvent(b, 0, RFM2GEVENT_INTR1, 2), RFM2G_DRIVER_ERROR, "dropped");
+        expect_refused(RFM2gCheckRingCont(b), RFM2G_LINK_TEST_FAIL, "dropped");
+    });
+    const Card a(0);
+    EXPECT_EQ(RFM2gPoke32(a, 0, 1), RFM2G_SUCCESS);
+    other.await_stop();
+    RFM2G_BOOL state = RFM2G_ON;
+    EXPECT_EQ(RFM2gClearOwnData(a, &state), RFM2G_SUCCESS);
+    EXPECT_EQ(RFM2gCheckRingCont(a), RFM2G_LINK_TEST_FAIL);
+    EXPECT_EQ(RFM2gClearOwnData(a, &state), RFM2G_SUCCESS);
+    EXPECT_EQ(state, RFM2G_OFF);
+    EXPECT_TRUE(comes([&] { return RFM2gCheckRingCont(a) == RFM2G_SUCCESS; }));
+    other.resume();
+    EXPECT_EQ(other.wait(), 0);
+}
+
+struct SlowNode : StoppedNode {
+    SlowNode() : StoppedNode("60s") {}
+};
+
+TEST_F(SlowNode, leaves_no_room_and_writes_say_so_after_a_while) {
+    Child other([] {
+        const Card b(1);
+        EXPECT_TRUE(comes([&] { return has(b, 0, 1); }));
+        ::raise(SIGSTOP);
+        EXPECT_TRUE(comes([&] { return has(b, 0, 2); }));
+    });
+    const Card a(0);
+    EXPECT_EQ(RFM2gPoke32(a, 0, 1), RFM2G_SUCCESS);
+    other.await_stop();
+    std::vector<unsigned char> bytes(16380);
+    RFM2G_STATUS status = RFM2G_SUCCESS;
+    for (unsigned i = 0; status == RFM2G_SUCCESS && i < 100'000; ++i)
+        status = RFM2gWrite(a, 4, bytes.data(), static_cast<RFM2G_UINT32>(bytes.size()));
+    expect_refused(status, RFM2G_WRITE_ERROR, "no room for 2 s");
+    other.resume();
+    EXPECT_EQ(RFM2gPoke32(a, 0, 2), RFM2G_SUCCESS) << rmem_last_error();
+    EXPECT_EQ(other.wait(), 0);
+}
+
+struct LosingFifo : Faults {
+    LosingFifo() : Faults(LinkKind::ring, {{"RMEM_TIMING", "scramnet-burst,fifo=lose"}}) {}
+
+    static void lose(RFM2GHANDLE card) {
+        std::vector<unsigned char> bytes(16384);
+        for (unsigned char i = 1; (lcsr(card) & RFM2G_LCSR_BADDATA) == 0 && i != 0; ++i) {
+            bytes.assign(bytes.size(), i);
+            EXPECT_EQ(RFM2gWrite(card, 0, bytes.data(), static_cast<RFM2G_UINT32>(bytes.size())),
+                      RFM2G_SUCCESS);
+        }
+    }
+};
+
+TEST_F(LosingFifo, is_bad_data_once_until_it_is_enabled_again) {
+    const Card a(0), b(1);
+    EXPECT_EQ(RFM2gEnableEvent(a, RFM2GEVENT_BAD_DATA), RFM2G_SUCCESS);
+    for (RFM2G_UINT32 count = 1; count <= 2; ++count) {
+        lose(a);
+        EXPECT_EQ(wait(a, RFM2GEVENT_BAD_DATA), RFM2G_SUCCESS) << rmem_last_error();
+        EXPECT_FALSE(is_raised(a, RFM2G_LIER_BAD_DATA));
+        RFM2G_UINT32 found = 0;
+        EXPECT_EQ(RFM2gGetEventCount(a, RFM2GEVENT_BAD_DATA, &found), RFM2G_SUCCESS);
+        EXPECT_EQ(found, count);
+        EXPECT_EQ(RFM2gClearReg(a, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, RFM2G_LCSR_BADDATA),
+                  RFM2G_SUCCESS);
+        EXPECT_EQ(lcsr(a) & RFM2G_LCSR_BADDATA, 0U);
+        EXPECT_EQ(RFM2gEnableEvent(a, RFM2GEVENT_BAD_DATA), RFM2G_SUCCESS);
+    }
+}
+
+struct FullQueue : Faults {
+    FullQueue() : Faults(LinkKind::direct) {}
+};
+
+TEST_F(FullQueue, is_a_full_fifo) {
+    // 1024 wait at the node while no program of it takes them.
+    const Card a(0), b(1);
+    for (RFM2G_UINT32 i = 0; i < 1030; ++i)
+        EXPECT_EQ(RFM2gSendEvent(a, 1, RFM2GEVENT_INTR1, i), RFM2G_SUCCESS);
+    EXPECT_EQ(lcsr(b) & RFM2G_LCSR_RCVFULL, RFM2G_LCSR_RCVFULL);
+    EXPECT_EQ(RFM2gClearReg(b, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, RFM2G_LCSR_RCVFULL), RFM2G_SUCCESS);
+    EXPECT_EQ(lcsr(b) & RFM2G_LCSR_RCVFULL, 0U);
+    // The event is there as well, and for a callback, too.
+    static std::atomic<int> called;
+    called = 0;
+    EXPECT_EQ(RFM2gEnableEventCallback(b, RFM2GEVENT_RXFIFO_FULL,
+                                       [](RFM2GHANDLE, RFM2GEVENTINFO*) { ++called; }),
+              RFM2G_SUCCESS);
+    EXPECT_EQ(RFM2gEnableEvent(b, RFM2GEVENT_RXFIFO_FULL), RFM2G_SUCCESS);
+    EXPECT_TRUE(comes([] { return called == 1; }));
+    EXPECT_TRUE(is_raised(b, RFM2G_LIER_RXFULL));
+}
+
+}  // namespace
+}  // namespace rmem::test
