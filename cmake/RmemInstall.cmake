@@ -35,6 +35,12 @@ foreach(port IN LISTS ports)
     configure_file(cmake/port.pc.in ${port}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${port}.pc DESTINATION ${pkgconfig_dir})
 endforeach()
+get_property(cards GLOBAL PROPERTY rmem_cards)
+foreach(card IN LISTS cards)
+    get_property(description GLOBAL PROPERTY rmem_card_${card})
+    configure_file(cmake/card.pc.in ${card}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${card}.pc DESTINATION ${pkgconfig_dir})
+endforeach()
 
 # The manual. A page's NAME section lists what is found by it: every name but the page's own becomes
 # a link to it, in the page's section, or, where the page is one of section 7, among the calls.

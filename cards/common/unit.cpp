@@ -86,8 +86,8 @@ int no_unit(unsigned unit) {
     return rmem::fail(
         RMEM_ESYS,
         fmt::format("this host has no unit {}: no `rmem node --unit {}` runs{}; start one, such as "
-                    "`rmem node --unit {} --ring rig --nodes 2 --node 0`, or set RMEM_RING and "
-                    "RMEM_NODE (unit 0 alone)",
+                    "`rmem node --unit {} --ring rig --nodes 2 --node 0 --link direct`, or set "
+                    "RMEM_RING and RMEM_NODE (unit 0 alone)",
                     unit, unit, unit == 0 ? ", and RMEM_RING is not set" : "", unit));
 }
 

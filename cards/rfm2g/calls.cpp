@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cards::rfm2g {
 
@@ -122,10 +123,12 @@ RFM2G_STATUS open(const char* path, RFM2GHANDLE* rh) {
     }
     const std::uint32_t window_bytes = window_setting();
     int code = RMEM_OK;
-    rmem_node* const node = open_unit(*unit, code);
-    if (node == nullptr) return not_opened(code);
-    // From here on the handle closes the node.
-    auto handle = std::make_unique<Handle>(node, window_bytes);
+    OwnNode own_node(open_unit(*unit, code));
+    if (own_node == nullptr) return not_opened(code);
+    rmem_node* const node = own_node.get();
+    auto handle = std::make_unique<Handle>(std::move(own_node), window_bytes);
+    code = handle->device.accept_events();
+    if (code < 0) return not_opened(code);
     handle->fd = -1;
     handle->struct_id = kHandleId;
     for (int event = 0; event < RFM2GEVENT_LAST; ++event) {

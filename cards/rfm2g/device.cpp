@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace cards::rfm2g {
 
@@ -38,24 +39,21 @@ constexpr std::size_t end_of_word(std::size_t place) {
 
 }  // namespace
 
-Device::Device(RFM2GHANDLE handle, rmem_node* node, std::uint32_t window_bytes)
-    : node_(node),
-      memory_bytes_(whole_words(rmem_size(node))),
+Device::Device(RFM2GHANDLE handle, OwnNode node, std::uint32_t window_bytes)
+    : own_node_(std::move(node)),
+      node_(own_node_.get()),
+      memory_bytes_(whole_words(rmem_size(node_))),
       window_bytes_(window_bytes == 0 ? memory_bytes_ : std::min(window_bytes, memory_bytes_)),
       cleared_faults_(fault_counts()),
       reported_faults_(cleared_faults_),
       events_(handle, [this] { look_for_faults(); }) {
     set_view(0, 0);
     own_sent_ = count_of("writes_sent");
-    std::uint64_t numbers = 0;
-    for (unsigned event = 0; event <= RFM2GEVENT_INTR4; ++event)
-        numbers |= std::uint64_t{1} << (kFirstNumber + event);
-    static_cast<void>(rmem_accept_interrupts(node_, numbers));
 }
 
 Device::~Device() {
     events_.close();
-    rmem_close(node_);
+    own_node_.reset();  // before the events go, which it brings
     for (const auto& [buffer, bytes] : dma_buffers_) ::munmap(buffer, bytes);
 }
 
@@ -67,6 +65,14 @@ void Device::on_interrupt(void* with, const rmem_interrupt* interrupt) {
     static_cast<Device*>(with)->events_.arrive(
         static_cast<RFM2GEVENTTYPE>(event),
         {static_cast<RFM2G_NODE>(interrupt->origin), interrupt->value});
+}
+
+int Device::accept_events() {
+    std::uint64_t numbers = 0;
+    for (unsigned event = RFM2GEVENT_RESET; event <= RFM2GEVENT_INTR4; ++event)
+        numbers |= std::uint64_t{1} << (kFirstNumber + event);
+    const Lock lock(mutex_);
+    return rmem_accept_interrupts(node_, numbers);
 }
 
 RFM2G_STATUS Device::listen() {

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -47,16 +48,23 @@ struct Kept {
     std::atomic<std::uint32_t> debug_flags{0};
 };
 
+struct CloseNode {
+    void operator()(rmem_node* node) const noexcept { rmem_close(node); }
+};
+using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
+
 class Device {
 public:
     /// `window_bytes`: 0 for all of the memory.
-    Device(RFM2GHANDLE handle, rmem_node* node, std::uint32_t window_bytes);
+    Device(RFM2GHANDLE handle, OwnNode node, std::uint32_t window_bytes);
     ~Device();
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
     Events& events() { return events_; }
-    /// Has the node bring its events to this process, from the first call on.
+    /// The node keeps its events from now on; a code of rmem.h.
+    int accept_events();
+    /// And brings them to this process, from the first call on.
     RFM2G_STATUS listen();
 
     // ---- Transfers
@@ -146,6 +154,7 @@ private:
     RFM2G_STATUS command(unsigned code);
     RFM2G_STATUS send_round(RFM2G_STATUS failure);
 
+    OwnNode own_node_;
     rmem_node* const node_;
     const std::uint32_t memory_bytes_;
     const std::uint32_t window_bytes_;

@@ -22,7 +22,7 @@ RFM2G_STATUS on_event(RFM2GHANDLE rh, RFM2GEVENTTYPE event, Body&& body) noexcep
         if (!Events::is_event(event))
             return no_event(RFM2G_BAD_PARAMETER_2, static_cast<unsigned>(event));
         const RFM2G_STATUS status = device.listen();
-        return status == RFM2G_SUCCESS ? body(device.events()) : status;
+        return status == RFM2G_SUCCESS ? body(device.events(), event) : status;
     });
 }
 
@@ -30,7 +30,7 @@ RFM2G_STATUS on_event(RFM2GHANDLE rh, RFM2GEVENTTYPE event, Body&& body) noexcep
 template <class Body>
 RFM2G_STATUS on_events(RFM2GHANDLE rh, RFM2GEVENTTYPE event, Body&& body) noexcept {
     const bool is_all = event == RFM2GEVENT_LAST;
-    return on_event(rh, is_all ? RFM2GEVENT_RESET : event, [&](Events& events) {
+    return on_event(rh, is_all ? RFM2GEVENT_RESET : event, [&](Events& events, RFM2GEVENTTYPE) {
         if (!is_all) body(events, event);
         for (int each = 0; is_all && each < RFM2GEVENT_LAST; ++each)
             body(events, static_cast<RFM2GEVENTTYPE>(each));
@@ -47,14 +47,14 @@ using namespace cards::rfm2g;
 extern "C" {
 
 RFM2G_STATUS RFM2gEnableEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_event(rh, EventType, [&](Events& events) {
-        events.enable(EventType);
+    return on_event(rh, EventType, [](Events& events, RFM2GEVENTTYPE event) {
+        events.enable(event);
         return RFM2G_SUCCESS;
     });
 }
 RFM2G_STATUS RFM2gDisableEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_event(rh, EventType, [&](Events& events) {
-        events.disable(EventType);
+    return on_event(rh, EventType, [](Events& events, RFM2GEVENTTYPE event) {
+        events.disable(event);
         return RFM2G_SUCCESS;
     });
 }
@@ -70,21 +70,28 @@ RFM2G_STATUS RFM2gSendEvent(RFM2GHANDLE rh, RFM2G_NODE ToNode, RFM2GEVENTTYPE Ev
 
 RFM2G_STATUS RFM2gWaitForEvent(RFM2GHANDLE rh, RFM2GEVENTINFO* EventInfo) {
     return on_device_for(rh, EventInfo, RFM2G_BAD_PARAMETER_2, [&](Device&) {
-        return on_event(rh, EventInfo->Event,
-                        [&](Events& events) { return events.wait(*EventInfo); });
+        return on_event(rh, EventInfo->Event, [&](Events& events, RFM2GEVENTTYPE event) {
+            Events::Received what;
+            const RFM2G_STATUS status = events.wait(event, EventInfo->Timeout, what);
+            if (status != RFM2G_SUCCESS) return status;
+            EventInfo->ExtendedInfo = what.data;
+            EventInfo->NodeId = what.from;
+            return status;
+        });
     });
 }
 
 RFM2G_STATUS RFM2gEnableEventCallback(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType,
                                       RFM2G_EVENT_FUNCPTR pEventFunc) {
-    return on_event(rh, EventType, [&](Events& events) {
+    return on_event(rh, EventType, [&](Events& events, RFM2GEVENTTYPE event) {
         if (pEventFunc == nullptr) return no_place(RFM2G_BAD_PARAMETER_3);
-        return events.set_callback(EventType, pEventFunc);
+        return events.set_callback(event, pEventFunc);
     });
 }
 RFM2G_STATUS RFM2gDisableEventCallback(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_event(rh, EventType,
-                    [&](Events& events) { return events.clear_callback(EventType); });
+    return on_event(rh, EventType, [](Events& events, RFM2GEVENTTYPE event) {
+        return events.clear_callback(event);
+    });
 }
 
 RFM2G_STATUS RFM2gClearEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
@@ -95,7 +102,8 @@ RFM2G_STATUS RFM2gFlushEventQueue(RFM2GHANDLE rh, RFM2GEVENTTYPE Event) {
     return RFM2gClearEvent(rh, Event);
 }
 RFM2G_STATUS RFM2gCancelWaitForEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_event(rh, EventType, [&](Events& events) { return events.cancel(EventType); });
+    return on_event(rh, EventType,
+                    [](Events& events, RFM2GEVENTTYPE event) { return events.cancel(event); });
 }
 
 RFM2G_STATUS RFM2gClearEventCount(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
@@ -106,21 +114,21 @@ RFM2G_STATUS RFM2gClearEventStats(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
     return RFM2gClearEventCount(rh, EventType);
 }
 RFM2G_STATUS RFM2gGetEventCount(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType, RFM2G_UINT32* Count) {
-    return on_event(rh, EventType, [&](Events& events) {
+    return on_event(rh, EventType, [&](Events& events, RFM2GEVENTTYPE event) {
         if (Count == nullptr) return no_place(RFM2G_BAD_PARAMETER_3);
-        RFM2GQINFO info{};
-        info.Event = static_cast<RFM2G_UINT8>(EventType);
-        events.statistics(info);
-        *Count = info.EventCount;
+        *Count = events.statistics(event).EventCount;
         return RFM2G_SUCCESS;
     });
 }
 RFM2G_STATUS RFM2gGetEventStats(RFM2GHANDLE rh, RFM2GQINFO* Qinfo) {
-    return on_device_for(rh, Qinfo, RFM2G_BAD_PARAMETER_2, [&](Device& device) {
-        if (Qinfo->Event >= RFM2GEVENT_LAST) return no_event(RFM2G_BAD_PARAMETER_2, Qinfo->Event);
-        const RFM2G_STATUS status = device.listen();
-        if (status == RFM2G_SUCCESS) device.events().statistics(*Qinfo);
-        return status;
+    return on_device_for(rh, Qinfo, RFM2G_BAD_PARAMETER_2, [&](Device&) {
+        const RFM2G_UINT8 named = Qinfo->Event;
+        if (named >= RFM2GEVENT_LAST) return no_event(RFM2G_BAD_PARAMETER_2, named);
+        return on_event(rh, static_cast<RFM2GEVENTTYPE>(named),
+                        [&](Events& events, RFM2GEVENTTYPE event) {
+                            *Qinfo = events.statistics(event);
+                            return RFM2G_SUCCESS;
+                        });
     });
 }
 

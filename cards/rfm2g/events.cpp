@@ -105,7 +105,10 @@ void Events::arrive(RFM2GEVENTTYPE type, Received what) {
         event.has_overflowed |= is_interrupt(type);  // a latch is set, and no more than that
     }
     take(type, event);
-    event.callback != nullptr ? run_callback(lock, type, event) : wake_waiter(event);
+    if (event.callback != nullptr) return run_callback(lock, type, event);
+    const bool is_awaited = event.is_awaited && event.taken;
+    lock.unlock();  // first, or the waiter would wait for it
+    if (is_awaited) ::sem_post(&event.signal);
 }
 
 // ---- From the driver to the program
@@ -159,24 +162,23 @@ void Events::disable(RFM2GEVENTTYPE type) {
     at(type).is_enabled = at(type).is_raised = false;
 }
 
-RFM2G_STATUS Events::wait(RFM2GEVENTINFO& info) {
+RFM2G_STATUS Events::wait(RFM2GEVENTTYPE type, std::uint32_t timeout_ms, Received& what) {
     Lock lock(mutex_);
-    Event& event = at(info.Event);
+    Event& event = at(type);
     if (event.is_awaited || event.callback != nullptr)
-        return in_use(info.Event, event.callback != nullptr);
-    raise_again(info.Event, event);
+        return in_use(type, event.callback != nullptr);
+    raise_again(type, event);
     if (!event.taken) {
-        if (info.Timeout == RFM2G_NO_WAIT) return timed_out(info.Timeout);
+        if (timeout_ms == RFM2G_NO_WAIT) return timed_out(timeout_ms);
         if (is_in_callback()) {
             return refuse(RFM2G_NOT_SUPPORTED,
                           "a callback cannot wait for an event, which the same thread would have "
                           "to bring; wait in another thread, or with RFM2G_NO_WAIT");
         }
-        const RFM2G_STATUS status = sleep(lock, event, info.Timeout);
+        const RFM2G_STATUS status = sleep(lock, event, timeout_ms);
         if (status != RFM2G_SUCCESS) return status;
     }
-    info.ExtendedInfo = event.taken->data;
-    info.NodeId = event.taken->from;
+    what = *event.taken;
     event.taken.reset();
     return RFM2G_SUCCESS;
 }
@@ -257,15 +259,17 @@ void Events::clear_count(RFM2GEVENTTYPE type) {
     at(type).peak = at(type).taken ? 1 : 0;
 }
 
-void Events::statistics(RFM2GQINFO& info) {
+RFM2GQINFO Events::statistics(RFM2GEVENTTYPE type) {
     const Lock lock(mutex_);
-    const Event& event = events_[info.Event];
+    const Event& event = at(type);
+    RFM2GQINFO info{};
+    info.Event = static_cast<RFM2G_UINT8>(type);
     info.Overflowed = event.has_overflowed ? RFM2G_TRUE : RFM2G_FALSE;
     info.QueuePeak = event.peak;
     info.EventCount = event.count;
     info.EventsQueued = event.taken ? 1 : 0;
     info.QueueSize = info.MaxQueueSize = 1;
-    info.EventTimeout = 0;
+    return info;
 }
 
 void Events::close() {

@@ -57,13 +57,13 @@ public:
 
     void enable(RFM2GEVENTTYPE event);
     void disable(RFM2GEVENTTYPE event);
-    RFM2G_STATUS wait(RFM2GEVENTINFO& info);
+    RFM2G_STATUS wait(RFM2GEVENTTYPE event, std::uint32_t timeout_ms, Received& what);
     RFM2G_STATUS cancel(RFM2GEVENTTYPE event);
     RFM2G_STATUS set_callback(RFM2GEVENTTYPE event, RFM2G_EVENT_FUNCPTR function);
     RFM2G_STATUS clear_callback(RFM2GEVENTTYPE event);
     void clear(RFM2GEVENTTYPE event);
     void clear_count(RFM2GEVENTTYPE event);
-    void statistics(RFM2GQINFO& info);
+    RFM2GQINFO statistics(RFM2GEVENTTYPE event);
     /// Whether the calling thread is in a callback of this handle.
     bool is_in_callback() const noexcept;
     /// Ends waits, and returns when no wait and no callback is left.

@@ -12,6 +12,7 @@
 #include "rmem/base/at_fork.hpp"
 
 #include <exception>
+#include <utility>
 
 namespace cards::rfm2g {
 
@@ -19,8 +20,8 @@ inline constexpr RFM2G_UINT32 kHandleId = 0x52464D32;     // "RFM2"
 inline constexpr RFM2G_UINT32 kInheritedId = 0x666F726B;  // "fork"
 
 struct Handle final : rfm2ghandle_s, private rmem::AtFork {
-    Handle(rmem_node* node, std::uint32_t window_bytes)
-        : rfm2ghandle_s{}, device(this, node, window_bytes) {}
+    Handle(OwnNode node, std::uint32_t window_bytes)
+        : rfm2ghandle_s{}, device(this, std::move(node), window_bytes) {}
 
     Device device;
 

@@ -26,8 +26,8 @@
  *               it. Those of one node go to one of the programs that share it.
  *               The others are faults of the network (rfm2g(7) says of which); BAD_DATA and
  *               SYNC_LOSS are disabled when they have come, until they are enabled again.
- * Callbacks     run in a thread of the library, those of the interrupts and the reset one at a
- *               time. They may make all calls but RFM2gClose, and do not wait in
+ * Callbacks     run in threads of the library: an event's one at a time, and other events wait
+ *               meanwhile. They may make all calls but RFM2gClose, and do not wait in
  *               RFM2gWaitForEvent: both are RFM2G_NOT_SUPPORTED there.
  * State         LED, transmitter, loopback, dark on dark, parity, windows, byte swapping and
  *               events are of a handle; of a card they are of all that have opened it.

@@ -41,7 +41,7 @@ fail() {
 exports_of() { # <file> <option>...
     "${CC:-cc}" -E -P "$@" | tr '\n' ' ' | sed 's/__asm__("[^"]*")//g' |
         grep -oE '__attribute__\(\(visibility\("default"\)\)\) [^;]*;' |
-        sed -E 's/^[^ ]* //; s/[(;].*//; s/.*[ *]//' | grep -vx FM_extract | sort -u
+        sed -E 's/^[^ ]* //; s/[][(;].*//; s/.*[ *]//' | grep -vx FM_extract | sort -u
 }
 
 # The constants of C files, by name: what an enum has, and macros that are numbers.
@@ -54,12 +54,13 @@ numbers_of() { # <file>...
 
 # What abidw sees of C headers. A number is seen as the size of an array.
 dump() { # <to> <root of the tree> <header>...
-    local header to=$1 options=(-I "$2" -I "$2/ports")
+    local header to=$1 options=(-I "$2" -I "$2/ports" -I "$2/cards")
     printf '#include <%s>\n' "${@:3}" >"$work/probe.c"
     exports_of "$work/probe.c" "${options[@]}" >"$work/${to##*/}.exports"
     sed 's/.*/__typeof__(\&&) pointer_to_&;/' "$work/${to##*/}.exports" >>"$work/probe.c"
     for header in "${@:3}"; do
-        if [[ ! -e $2/$header ]]; then header=ports/$header; fi
+        if [[ -e $2/ports/$header ]]; then header=ports/$header; fi
+        if [[ -e $2/cards/$header ]]; then header=cards/$header; fi
         numbers_of "$2/$header" | sed 's/.*/char (*value_&)[1048576 + &];/' >>"$work/probe.c"
     done
     "${CC:-cc}" -g -fno-eliminate-unused-debug-types -shared -fPIC "${options[@]}" \
@@ -76,8 +77,10 @@ dump "$work/now/fm.abi" "$tree" fm/fm.h fm/fm1.h fm/fm2.h
 dump "$work/now/gamma.abi" "$tree" gamma/libgamma.h
 dump "$work/now/dp.abi" "$tree" dp/dp.h dp/graph.h
 dump "$work/now/munet.abi" "$tree" munet/munet.h
+dump "$work/now/rfm2g.abi" "$tree" rfm2g/rfm2g_api.h rfm2g/rfm2g_defs.h rfm2g/rfm2g_errno.h \
+    rfm2g/rfm2g_osspec.h rfm2g/rfm2g_regs.h rfm2g/rfm2g_types.h
 for library in rmem/librmem billboard/libbillboard ports/{fm/libfm,gamma/libgamma,dp/libdp} \
-    ports/munet/libmunet; do
+    ports/munet/libmunet cards/rfm2g/librfm2g; do
     name=${library##*/lib}
     nm -D --defined-only "$build/$library.so" | awk 'NF == 3 && $3 ~ /@@/ { print $3 }' |
         grep -v _PRIVATE_ | sort >"$work/now/$name.names"
@@ -118,12 +121,14 @@ done
 is_seen() { # <header> <sed command>
     rm -rf "$work/planted"
     mkdir "$work/planted"
-    (cd "$tree" && cp --parents rmem/*.h billboard/bbp.h ports/*/*.h "$work/planted")
+    (cd "$tree" && cp --parents rmem/*.h billboard/bbp.h ports/*/*.h cards/*/*.h "$work/planted")
     cp "$work/planted/$1" "$work/before.h"
     sed -i "$2" "$work/planted/$1"
     if cmp -s "$work/planted/$1" "$work/before.h"; then fail "nothing to plant in: $2"; fi
-    dump "$work/old.abi" "$tree" "${1#ports/}"
-    dump "$work/new.abi" "$work/planted" "${1#ports/}"
+    local header=${1#ports/}
+    header=${header#cards/}
+    dump "$work/old.abi" "$tree" "$header"
+    dump "$work/new.abi" "$work/planted" "$header"
     if same "$work/old.abi" "$work/new.abi"; then fail "abidiff does not see: $2"; fi
 }
 is_seen billboard/bbp.h 's/bbp_post(int dest/bbp_post(long dest/'
@@ -131,6 +136,7 @@ is_seen billboard/bbp.h 's/BBP_EBUSY = RMEM_EBUSY/BBP_EBUSY = -12/'
 is_seen rmem/rmem.h 's/uint32_t rmem_load/uint64_t rmem_load/'
 is_seen ports/dp/dp.h 's/uint64_t again;.*/uint32_t again;/'
 is_seen ports/munet/munet.h '/mu_wait/d'
+is_seen cards/rfm2g/rfm2g_defs.h 's/RFM2G_UINT8 PlxRevision;/RFM2G_UINT16 PlxRevision;/'
 is_seen ports/gamma/libgamma.h 's/long gamma_msglen/int gamma_msglen/'
 printf 'one@@RMEM_0.1\n' >"$work/new.names"
 printf 'one@@RMEM_0.1\ntwo@@RMEM_0.1\n' >"$work/old.names"

@@ -3,7 +3,7 @@
 # ctest: check
 #
 # Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it,
-# once with CMake and once with pkg-config; each installed header alone; and by pkg-config alone a C
+# and a program for a card, once with CMake and once with pkg-config; each installed header alone; and by pkg-config alone a C
 # program on all the ports, which two ranks of one ring run.
 set -euo pipefail
 
@@ -34,11 +34,11 @@ cmake --build "$work/build"
 "$work/build/cpp_user"
 export RMEM_RING=consumer-$$
 "$work/build/stores_user"
+"$work/build/rfm2g_user"
 
 echo "--- with rmem-cc"
 RMEM_CC=${CC:-cc} "$prefix/bin/rmem-cc" -std=c11 -O2 -o "$work/stores_user" "$here/stores_user.c"
 "$work/stores_user" | grep "100 stores were captured"
-unset RMEM_RING
 
 echo "--- with pkg-config"
 export PKG_CONFIG_PATH=$libdir/pkgconfig
@@ -46,6 +46,10 @@ read -ra c_flags < <(pkg-config --cflags --libs billboard rmem)
 read -ra cpp_flags < <(pkg-config --cflags --libs billboard rmem)
 "${CC:-cc}" -std=c11 -o "$work/c_user" "$here/c_user.c" "${c_flags[@]}"
 "${CXX:-c++}" -std=c++20 -o "$work/cpp_user" "$here/cpp_user.cpp" "${cpp_flags[@]}"
+read -ra card_flags < <(pkg-config --cflags --libs rfm2g)
+"${CC:-cc}" -std=c11 -o "$work/rfm2g_user" "$here/rfm2g_user.c" "${card_flags[@]}"
+"$work/rfm2g_user"
+unset RMEM_RING
 "$work/c_user" | tee "$work/said"
 [[ $(head -1 "$work/said") == "version $(pkg-config --modversion billboard)" ]]
 "$work/cpp_user"
@@ -74,7 +78,7 @@ echo "--- all ports in one program"
 read -ra port_flags < <(pkg-config --cflags --libs fm gamma dp munet billboard)
 "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/ports_user" \
     "$here/ports_user.c" "${port_flags[@]}"
-for user in c_user cpp_user ports_user; do
+for user in c_user cpp_user rfm2g_user ports_user; do
     if nm -D "$work/$user" | grep _PRIVATE_; then
         echo "$user is linked with names that are not for users"
         exit 1

@@ -39,8 +39,8 @@ done
 # A program reads it, or a launcher does. Left out is what parts of rmem tell each other, and what
 # tests of this tree set (RMEM_KILL_AT, RMEM_STOP_AT).
 variables=$({
-    grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include=*.[ch] --include=*.[ch]pp \
-        rmem billboard ports mpi_channel tools | tr -d '"'
+    grep -rhoE '"RMEM_[A-Z0-9_]*[A-Z]"' --include=*.[ch] --include=*.[ch]pp \
+        rmem billboard cards ports mpi_channel tools | tr -d '"'
     grep -hoE '\$\{?RMEM_[A-Z_]+' mpi_channel/mpirun-bbp* rmem/instrumented/rmem-cc.in |
         grep -oE 'RMEM_[A-Z_]+'
 } | grep -vxE 'RMEM_(KILL_AT|STOP_AT|MPI_LOCK|REACH|ON_HOST)' | sort -u)
@@ -51,7 +51,7 @@ variables=$({
 for variable in $variables; do
     says docs/man/rmem.7 ".It Ev $variable" "the variable"
 done
-documented=$(sed -n 's/^\.It Ev \(RMEM_[A-Z_]*\).*/\1/p' docs/man/*.[137] | sort -u)
+documented=$(sed -n 's/^\.It Ev \(RMEM_[A-Z0-9_]*\).*/\1/p' docs/man/*.[137] | sort -u)
 for variable in $documented; do
     if ! grep -qxF "$variable" <<<"$variables"; then
         echo "FAILED: docs/man has the variable $variable, which nothing reads"
@@ -60,23 +60,25 @@ for variable in $documented; do
 done
 
 # What is read is known to the check for misspelt variables.
-for variable in $(grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include='*.?pp' \
-    rmem billboard ports mpi_channel tools | tr -d '"' | sort -u); do
+for variable in $(grep -rhoE '"RMEM_[A-Z0-9_]*[A-Z]"' --include='*.?pp' \
+    rmem billboard cards ports mpi_channel tools | tr -d '"' | sort -u); do
     says rmem/base/environment_variable.cpp "\"$variable\"" "the variable"
 done
 
-# Names of functions have an underscore, as those of pages about something else have not.
+# Names of functions have an underscore, as those of pages about something else have not; RFM2g's
+# begin with it.
 functions=$({
     grep -hoE '\bbbp_[a-z_]+\(' billboard/bbp.h
     grep -hoE '^RMEM_API [^(]*' rmem/rmem.h | grep -oE 'rmem_[a-z_]+$'
     sed '/^#/d' ports/*/*.h | tr '\n' ' ' | sed -E 's,/\*([^*]|\*[^/])*\*/,,g' |
         grep -oE '\b((FM|GAMMA|DP|MU)_API|static inline) [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
+    grep -hoE '^(STDRFM2GCALL |char\* )RFM2g\w+\(' cards/rfm2g/*.h | grep -oE 'RFM2g\w+\('
 } | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)
 [[ $(wc -w <<<"$functions") -ge 110 ]] || {
     echo "FAILED: found no functions in the headers"
     exit 1
 }
-names=$(for page in docs/man/*.[37]; do names_of "$page"; done | grep _ | sort -u)
+names=$(for page in docs/man/*.[37]; do names_of "$page"; done | grep -E '_|^RFM2g' | sort -u)
 for function in $(comm -23 <(echo "$functions") <(echo "$names")); do
     echo "FAILED: no page in docs/man has the function $function in its NAME section"
     missing=1
