@@ -226,7 +226,7 @@ RFM2G_STATUS RFM2gClose(RFM2GHANDLE* rh) {
         return RFM2G_SUCCESS;
     }
     return on_device(*rh, [&](Device& device) {
-        if (device.events().is_in_callback()) {
+        if (device.is_in_callback()) {
             return refuse(RFM2G_NOT_SUPPORTED,
                           "a callback cannot close its own handle; let another "
                           "thread do it");

@@ -46,7 +46,7 @@ Device::Device(RFM2GHANDLE handle, OwnNode node, std::uint32_t window_bytes)
       window_bytes_(window_bytes == 0 ? memory_bytes_ : std::min(window_bytes, memory_bytes_)),
       cleared_faults_(fault_counts()),
       reported_faults_(cleared_faults_),
-      events_(handle, [this] { look_for_faults(); }) {
+      events_(handle, *this) {
     set_view(0, 0);
     own_sent_ = count_of("writes_sent");
 }
@@ -59,13 +59,20 @@ Device::~Device() {
 
 // ---- Events
 
-void Device::on_interrupt(void* with, const rmem_interrupt* interrupt) {
-    const std::uint64_t event = interrupt->offset - kFirstNumber;
-    if (interrupt->kind == RMEM_WORD_WRITTEN || event > RFM2GEVENT_INTR4) return;
-    static_cast<Device*>(with)->events_.arrive(
-        static_cast<RFM2GEVENTTYPE>(event),
-        {static_cast<RFM2G_NODE>(interrupt->origin), interrupt->value});
+namespace {
+
+/// The event that a node has sent; nothing: the interrupt is none of RFM2g's.
+std::optional<RFM2GEVENTTYPE> event_of(const rmem_interrupt& interrupt) {
+    const std::uint64_t event = interrupt.offset - kFirstNumber;
+    if (interrupt.kind == RMEM_WORD_WRITTEN || event > RFM2GEVENT_INTR4) return std::nullopt;
+    return static_cast<RFM2GEVENTTYPE>(event);
 }
+
+Events::Received what_came(const rmem_interrupt& interrupt) {
+    return {static_cast<RFM2G_NODE>(interrupt.origin), interrupt.value};
+}
+
+}  // namespace
 
 int Device::accept_events() {
     std::uint64_t numbers = 0;
@@ -75,12 +82,49 @@ int Device::accept_events() {
     return rmem_accept_interrupts(node_, numbers);
 }
 
-RFM2G_STATUS Device::listen() {
+Events& Device::events() {
+    bring();
+    return events_;
+}
+
+void Device::bring() {
+    const Lock order(bring_mutex_);
+    rmem_interrupt interrupt;
+    while (!has_thread_) {
+        {
+            const Lock lock(mutex_);
+            if (rmem_next_interrupt(node_, &interrupt, 0) != RMEM_OK) return;
+        }
+        if (const auto event = event_of(interrupt)) events_.come(*event, what_came(interrupt));
+    }
+}
+
+RFM2G_STATUS Device::descriptor(int& descriptor) {
+    const Lock order(bring_mutex_);
+    if (!has_thread_ && descriptor_ < 0) {
+        const Lock lock(mutex_);
+        const int found = rmem_interrupt_fd(node_);
+        if (found < 0) return status_of(found, RFM2G_OS_ERROR);
+        descriptor_ = found;
+    }
+    descriptor = has_thread_ ? -1 : descriptor_;
+    return RFM2G_SUCCESS;
+}
+
+RFM2G_STATUS Device::start_thread() {
+    bring();
+    const Lock order(bring_mutex_);
+    if (has_thread_) return RFM2G_SUCCESS;
     const Lock lock(mutex_);
-    if (listens_) return RFM2G_SUCCESS;
-    const int code = rmem_on_interrupt(node_, on_interrupt, this);
+    const int code = rmem_on_interrupt(
+        node_,
+        [](void* with, const rmem_interrupt* interrupt) {
+            if (const auto event = event_of(*interrupt))
+                static_cast<Events*>(with)->arrive(*event, what_came(*interrupt));
+        },
+        &events_);
     if (code < 0) return status_of(code, RFM2G_OS_ERROR);
-    listens_ = true;
+    has_thread_ = true;
     return RFM2G_SUCCESS;
 }
 

@@ -53,7 +53,7 @@ struct CloseNode {
 };
 using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
 
-class Device {
+class Device final : private EventSource {
 public:
     /// `window_bytes`: 0 for all of the memory.
     Device(RFM2GHANDLE handle, OwnNode node, std::uint32_t window_bytes);
@@ -61,11 +61,11 @@ public:
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
-    Events& events() { return events_; }
     /// The node keeps its events from now on; a code of rmem.h.
     int accept_events();
-    /// And brings them to this process, from the first call on.
-    RFM2G_STATUS listen();
+    /// With what has come.
+    Events& events();
+    bool is_in_callback() const noexcept { return events_.is_in_callback(); }
 
     // ---- Transfers
     template <class Value>
@@ -135,10 +135,13 @@ private:
     RFM2G_STATUS put(std::size_t place, const void* from, std::size_t bytes);
     RFM2G_STATUS put_swapped(std::size_t place, const std::byte* from, std::size_t bytes);
     bool is_swapped(const void* buffer, std::uint32_t bytes);
-    static void on_interrupt(void* with, const rmem_interrupt* interrupt);
+
+    void bring() override;
+    RFM2G_STATUS descriptor(int& descriptor) override;
+    RFM2G_STATUS start_thread() override;
+    void look_for_faults() override;
 
     std::uint64_t count_of(const char* counter) const;
-    void look_for_faults();
     bool has_signal() const;
     bool own_data(std::uint64_t& sent);
     std::uint32_t lcsr();
@@ -162,14 +165,16 @@ private:
     Kept kept_;
 
     std::mutex registers_mutex_;  ///< one access to registers at a time; before the next
+    std::mutex bring_mutex_;      ///< events stay in their order; before the next
+    bool has_thread_ = false;     ///< of the node, which brings events
+    int descriptor_ = -1;         ///< that tells of them
     std::mutex mutex_;            ///< the node's calls, and what is below
     std::uint32_t lcsr_ = 0;
     std::uint32_t window_offset_ = 0;
     std::uint32_t target_data_ = 0;  ///< registers NTD and NTN
     std::uint8_t target_node_ = 0;
-    std::uint64_t own_sent_ = 0;  ///< when OWNDATA was cleared
-    FaultCounts cleared_faults_;  ///< when LCSR's bits were
-    bool listens_ = false;
+    std::uint64_t own_sent_ = 0;   ///< when OWNDATA was cleared
+    FaultCounts cleared_faults_;   ///< when LCSR's bits were
     std::byte* memory_ = nullptr;  ///< for plain stores; null: nobody has asked
     std::map<std::byte*, std::size_t> dma_buffers_;
 

@@ -15,14 +15,13 @@ RFM2G_STATUS no_event(RFM2G_STATUS status, unsigned event) {
                   fmt::format("there is no event {} for this call; rfm2g_defs.h has them", event));
 }
 
-/// Calls `body` with the events, which come to this process from now on.
+/// Calls `body` with the events.
 template <class Body>
 RFM2G_STATUS on_event(RFM2GHANDLE rh, RFM2GEVENTTYPE event, Body&& body) noexcept {
     return on_device(rh, [&](Device& device) {
         if (!Events::is_event(event))
             return no_event(RFM2G_BAD_PARAMETER_2, static_cast<unsigned>(event));
-        const RFM2G_STATUS status = device.listen();
-        return status == RFM2G_SUCCESS ? body(device.events(), event) : status;
+        return body(device.events(), event);
     });
 }
 

@@ -6,8 +6,13 @@
 #include "rmem/base/clock.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <limits>
 #include <utility>
@@ -56,16 +61,25 @@ RFM2G_STATUS timed_out(std::uint32_t timeout_ms) {
                               timeout_ms));
 }
 
-}  // namespace
-
-Events::Events(RFM2GHANDLE handle, std::function<void()> look)
-    : handle_(handle), look_(std::move(look)) {
-    for (Event& event : events_) ::sem_init(&event.signal, 0, 0);
+/// Until either is readable; RFM2G_TIMED_OUT, RFM2G_SIGNALED.
+RFM2G_STATUS poll_until(std::int64_t until_ns, int bell, int source) {
+    const std::int64_t left_ns = std::max<std::int64_t>(0, until_ns - rmem::now_ns());
+    const timespec left{left_ns / kNsPerSecond, left_ns % kNsPerSecond};
+    std::array<pollfd, 2> ready = {pollfd{bell, POLLIN, 0}, pollfd{source, POLLIN, 0}};
+    const int count = ::ppoll(ready.data(), ready.size(), &left, nullptr);
+    if (count < 0) return RFM2G_SIGNALED;
+    eventfd_t rung = 0;
+    if (ready[0].revents != 0) static_cast<void>(::eventfd_read(bell, &rung));
+    return count == 0 ? RFM2G_TIMED_OUT : RFM2G_SUCCESS;
 }
+
+}  // namespace
 
 Events::~Events() {
     thread_.reset();
-    for (Event& event : events_) ::sem_destroy(&event.signal);
+    for (const Event& event : events_) {
+        if (event.bell >= 0) ::close(event.bell);
+    }
 }
 
 bool Events::is_event(RFM2GEVENTTYPE event) {
@@ -96,25 +110,34 @@ void Events::raise_again(RFM2GEVENTTYPE type, Event& event) {
     take(type, event);
 }
 
-void Events::arrive(RFM2GEVENTTYPE type, Received what) {
-    Lock lock(mutex_);
-    Event& event = at(type);
+void Events::put(RFM2GEVENTTYPE type, Event& event, Received what) {
     if (event.board.size() < (is_interrupt(type) ? kFifoDepth : 1)) {
         event.board.push_back(what);
     } else {
         event.has_overflowed |= is_interrupt(type);  // a latch is set, and no more than that
     }
     take(type, event);
-    if (event.callback != nullptr) return run_callback(lock, type, event);
-    const bool is_awaited = event.is_awaited && event.taken;
-    lock.unlock();  // first, or the waiter would wait for it
-    if (is_awaited) ::sem_post(&event.signal);
+}
+
+void Events::arrive(RFM2GEVENTTYPE type, Received what) {
+    Lock lock(mutex_);
+    Event& event = at(type);
+    put(type, event, what);
+    event.callback != nullptr ? run_callback(lock, type, event) : wake_waiter(event);
+}
+
+void Events::come(RFM2GEVENTTYPE type, Received what) {
+    Lock lock(mutex_);
+    put(type, at(type), what);
+    hand_over(std::move(lock), type, at(type));
 }
 
 // ---- From the driver to the program
 
 void Events::wake_waiter(Event& event) {
-    if (event.is_awaited && (event.taken || event.is_canceled)) ::sem_post(&event.signal);
+    if (!event.is_asleep || (!event.taken && !event.is_canceled)) return;
+    event.is_asleep = false;
+    static_cast<void>(::eventfd_write(event.bell, 1));
 }
 
 /// Until nothing is left for it.
@@ -183,20 +206,28 @@ RFM2G_STATUS Events::wait(RFM2GEVENTTYPE type, std::uint32_t timeout_ms, Receive
     return RFM2G_SUCCESS;
 }
 
+/// By poll(2), which ends when a signal handler has run, as a wait in the driver does.
 RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
-    const std::int64_t longest_ns =
-        timeout_ms == RFM2G_INFINITE_TIMEOUT ? kLongestNs : timeout_ms * kNsPerMs;
-    const std::int64_t until_ns = rmem::now_ns() + longest_ns;
-    const timespec until{until_ns / kNsPerSecond, until_ns % kNsPerSecond};
-    while (::sem_trywait(&event.signal) == 0) {  // of the wait before
+    if (event.bell < 0) event.bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event.bell < 0) {
+        return refuse(RFM2G_OS_ERROR,
+                      fmt::format("there is no descriptor to wait by: {}", std::strerror(errno)));
     }
+    const std::int64_t until_ns =
+        rmem::now_ns() +
+        (timeout_ms == RFM2G_INFINITE_TIMEOUT ? kLongestNs : timeout_ms * kNsPerMs);
     event.is_awaited = true;
     event.is_canceled = false;
-    int error = 0;
-    while (!event.taken && !event.is_canceled && error == 0) {
+    RFM2G_STATUS status = RFM2G_SUCCESS;
+    while (!event.taken && !event.is_canceled && status == RFM2G_SUCCESS) {
+        event.is_asleep = true;
         lock.unlock();
-        if (::sem_clockwait(&event.signal, CLOCK_MONOTONIC, &until) != 0) error = errno;
+        int source = -1;
+        status = source_.descriptor(source);
+        if (status == RFM2G_SUCCESS) status = poll_until(until_ns, event.bell, source);
+        source_.bring();
         lock.lock();
+        event.is_asleep = false;
     }
     event.is_awaited = false;
     idle_.notify_all();
@@ -206,9 +237,9 @@ RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
                       "RFM2gClose");
     }
     if (event.taken) return RFM2G_SUCCESS;
-    if (error == EINTR)
-        return refuse(RFM2G_SIGNALED, "a signal handler ran during the wait; wait again");
-    return timed_out(timeout_ms);
+    if (status == RFM2G_TIMED_OUT) return timed_out(timeout_ms);
+    if (status != RFM2G_SIGNALED) return status;
+    return refuse(status, "a signal handler ran during the wait; wait again");
 }
 
 RFM2G_STATUS Events::cancel(RFM2GEVENTTYPE type) {
@@ -224,6 +255,7 @@ RFM2G_STATUS Events::cancel(RFM2GEVENTTYPE type) {
 }
 
 RFM2G_STATUS Events::set_callback(RFM2GEVENTTYPE type, RFM2G_EVENT_FUNCPTR function) {
+    if (const auto status = source_.start_thread(); status != RFM2G_SUCCESS) return status;
     Lock lock(mutex_);
     Event& event = at(type);
     if (event.is_awaited || event.callback != nullptr)
@@ -311,7 +343,7 @@ void Events::serve() {
             }
             looks = watches_faults();
         }
-        if (looks) look_();
+        if (looks) source_.look_for_faults();
     } while (thread_->pause(looks ? kLookNs : kLongestNs, [this] {
         const Lock lock(mutex_);
         return has_work_;

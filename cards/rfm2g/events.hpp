@@ -10,8 +10,9 @@
 /// one, so that none of them is lost; of the other two by RFM2gEnableEvent. What the driver keeps
 /// goes to the one waiter or callback of the event.
 ///
-/// A callback runs in the thread that brought its event; where the event was there before, and for
-/// faults, in a thread of this object.
+/// A callback runs in the thread of the node that brings its event; where the event was there
+/// before, and for faults, in a thread of this object. Without callbacks the calls bring the
+/// events, and a wait sleeps on what tells of them: one thread is woken by an event, not two.
 /// Thread safety: any thread. Callbacks run without a lock.
 /// Errors: RFM2G_STATUS; std::system_error where there can be no thread.
 /// Source: the Linux driver R09.00 (queues of one), and the hardware manual (FIFOs of 127).
@@ -19,18 +20,31 @@
 #include "cards/rfm2g/rfm2g_api.h"
 #include "rmem/base/helper_thread.hpp"
 
-#include <semaphore.h>
-
 #include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <optional>
 
 namespace cards::rfm2g {
+
+/// Where events come from. Thread safety: any.
+class EventSource {
+public:
+    /// Reports what has come by Events::come, unless a thread of the node does.
+    virtual void bring() = 0;
+    /// Readable when there is something to bring; -1: a thread of the node does that.
+    virtual RFM2G_STATUS descriptor(int& descriptor) = 0;
+    /// From now on a thread of the node reports, by Events::arrive. RFM2G_SUCCESS, or why not.
+    virtual RFM2G_STATUS start_thread() = 0;
+    /// Reports faults of the network by Events::arrive. Called by one thread.
+    virtual void look_for_faults() = 0;
+
+protected:
+    ~EventSource() = default;
+};
 
 class Events {
 public:
@@ -39,11 +53,10 @@ public:
         std::uint32_t data = 0;
     };
     static constexpr std::size_t kFifoDepth = 127;
+    /// Between looks for faults, while one is enabled.
     static constexpr std::int64_t kLookNs = 10'000'000;
 
-    /// `look` finds faults of the network and reports them by arrive(); it is called each kLookNs
-    /// while one is enabled.
-    Events(RFM2GHANDLE handle, std::function<void()> look);
+    Events(RFM2GHANDLE handle, EventSource& source) : handle_(handle), source_(source) {}
     ~Events();
     Events(const Events&) = delete;
     Events& operator=(const Events&) = delete;
@@ -52,8 +65,10 @@ public:
     /// One that a node sends.
     static bool is_sent(RFM2GEVENTTYPE event) { return event <= RFM2GEVENT_INTR4; }
 
-    /// The board gets one. From a thread of the library: a callback runs in it.
+    /// The board gets one, from a thread of the library: a callback runs in it.
     void arrive(RFM2GEVENTTYPE event, Received what);
+    /// The same from a call of the program.
+    void come(RFM2GEVENTTYPE event, Received what);
 
     void enable(RFM2GEVENTTYPE event);
     void disable(RFM2GEVENTTYPE event);
@@ -90,11 +105,13 @@ private:
         bool is_running = false;  ///< its callback
         bool is_awaited = false;
         bool is_canceled = false;
-        sem_t signal;  ///< to the waiter: a wait for it ends when a signal handler has run
+        bool is_asleep = false;  ///< its waiter
+        int bell = -1;           ///< a descriptor that wakes it; -1: nobody has slept yet
     };
     using Lock = std::unique_lock<std::mutex>;
 
     Event& at(RFM2GEVENTTYPE event) { return events_[event]; }
+    static void put(RFM2GEVENTTYPE type, Event& event, Received what);
     static void take(RFM2GEVENTTYPE type, Event& event);
     static void raise_again(RFM2GEVENTTYPE type, Event& event);
     static void wake_waiter(Event& event);
@@ -106,7 +123,7 @@ private:
     void start_thread();
 
     const RFM2GHANDLE handle_;
-    const std::function<void()> look_;
+    EventSource& source_;
     std::mutex mutex_;
     std::condition_variable idle_;  ///< a wait or a callback has ended
     std::array<Event, RFM2GEVENT_LAST> events_;

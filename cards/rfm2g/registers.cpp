@@ -90,6 +90,7 @@ RFM2G_STATUS Device::set_lcsr(std::uint32_t word) {
 // ---- The sets
 
 Device::ControlRegisters Device::control_registers() {
+    bring();
     ControlRegisters registers{};
     set_at(registers, rfm2g_brv, kBoardRevision);
     set_at(registers, rfm2g_bid, std::uint8_t{RFM2G_BID_5565});
