@@ -38,6 +38,7 @@ class Cards {
 public:
     explicit Cards(const char* link) {
         const std::string ring = "cards-bench-" + std::to_string(::getpid()) + "-" + link;
+        ::setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);  // else a unit 0 of this host comes first
         ::setenv("RMEM_RING", ring.c_str(), 1);
         ::setenv("RMEM_LINK", link, 1);
         ::setenv("RMEM_NODES", "2", 1);

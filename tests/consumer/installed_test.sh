@@ -3,8 +3,8 @@
 # ctest: check
 #
 # Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it,
-# and a program for a card, once with CMake and once with pkg-config; each installed header alone; and by pkg-config alone a C
-# program on all the ports, which two ranks of one ring run.
+# and a program for a card, once with CMake and once with pkg-config; each installed header alone;
+# and by pkg-config alone a C program on all the ports, which two ranks of one ring run.
 set -euo pipefail
 
 here=$RMEM_SOURCE_DIR/tests/consumer
@@ -32,7 +32,7 @@ cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" \
 cmake --build "$work/build"
 "$work/build/c_user"
 "$work/build/cpp_user"
-export RMEM_RING=consumer-$$
+export RMEM_RING=consumer-$$ XDG_RUNTIME_DIR=$work # where no unit is another's
 "$work/build/stores_user"
 "$work/build/rfm2g_user"
 
