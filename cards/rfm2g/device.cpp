@@ -276,25 +276,36 @@ RFM2G_STATUS Device::put_swapped(std::size_t place, const std::byte* from, std::
         RFM2G_WRITE_ERROR);
 }
 
-/// A transfer is a DMA where its buffer is one for that, and it is long enough.
-bool Device::is_swapped(const void* buffer, std::uint32_t bytes) {
-    // relaxed is enough, here and below: settings, which nothing else hangs on
-    const bool swaps_dma = kept_.swaps_dma.load(std::memory_order_relaxed);
-    const bool swaps_pio = kept_.swaps_pio.load(std::memory_order_relaxed);
-    if (swaps_dma == swaps_pio) return swaps_pio;
-    if (bytes < kept_.dma_threshold.load(std::memory_order_relaxed)) return swaps_pio;
+/// Where the buffer is one for that, and it is long enough.
+bool Device::is_dma(const void* buffer, std::uint32_t bytes) {
+    // relaxed is enough: a setting, which nothing else hangs on
+    if (bytes < kept_.dma_threshold.load(std::memory_order_relaxed)) return false;
     const auto* const at = static_cast<const std::byte*>(buffer);
     const Lock lock(mutex_);
     for (const auto& [begin, size] : dma_buffers_) {
-        if (at >= begin && at + bytes <= begin + size) return swaps_dma;
+        if (at >= begin && at + bytes <= begin + size) return true;
     }
-    return swaps_pio;
+    return false;
+}
+
+bool Device::is_swapped(bool is_dma) const {
+    // relaxed is enough: as above
+    return (is_dma ? kept_.swaps_dma : kept_.swaps_pio).load(std::memory_order_relaxed);
+}
+
+/// A DMA begins in the window, too, but goes on behind it.
+RFM2G_STATUS Device::check_transfer(std::uint32_t offset, std::uint32_t bytes, bool is_dma) const {
+    if (!is_dma || std::uint64_t{view().first} + offset + bytes > memory_bytes_)
+        return check_range(offset, bytes);
+    return RFM2G_SUCCESS;
 }
 
 RFM2G_STATUS Device::read(std::uint32_t offset, void* to, std::uint32_t bytes) {
-    if (const auto status = check_range(offset, bytes); status != RFM2G_SUCCESS) return status;
+    const bool by_dma = is_dma(to, bytes);
+    const RFM2G_STATUS status = check_transfer(offset, bytes, by_dma);
+    if (status != RFM2G_SUCCESS) return status;
     const std::size_t place = std::size_t{view().first} + offset;
-    if (!is_swapped(to, bytes)) {
+    if (!is_swapped(by_dma)) {
         const int code = rmem_read(node_, place, to, bytes);
         return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
     }
@@ -308,10 +319,11 @@ RFM2G_STATUS Device::read(std::uint32_t offset, void* to, std::uint32_t bytes) {
 }
 
 RFM2G_STATUS Device::write(std::uint32_t offset, const void* from, std::uint32_t bytes) {
-    if (const auto status = check_range(offset, bytes); status != RFM2G_SUCCESS) return status;
+    const bool by_dma = is_dma(from, bytes);
+    const RFM2G_STATUS status = check_transfer(offset, bytes, by_dma);
+    if (status != RFM2G_SUCCESS) return status;
     const std::size_t place = std::size_t{view().first} + offset;
-    if (is_swapped(from, bytes))
-        return put_swapped(place, static_cast<const std::byte*>(from), bytes);
+    if (is_swapped(by_dma)) return put_swapped(place, static_cast<const std::byte*>(from), bytes);
     return put(place, from, bytes);
 }
 

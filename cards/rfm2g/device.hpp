@@ -134,7 +134,9 @@ private:
     RFM2G_STATUS send_out(Call&& call, RFM2G_STATUS failure);
     RFM2G_STATUS put(std::size_t place, const void* from, std::size_t bytes);
     RFM2G_STATUS put_swapped(std::size_t place, const std::byte* from, std::size_t bytes);
-    bool is_swapped(const void* buffer, std::uint32_t bytes);
+    bool is_dma(const void* buffer, std::uint32_t bytes);
+    bool is_swapped(bool is_dma) const;
+    RFM2G_STATUS check_transfer(std::uint32_t offset, std::uint32_t bytes, bool is_dma) const;
 
     void bring() override;
     RFM2G_STATUS descriptor(int& descriptor) override;

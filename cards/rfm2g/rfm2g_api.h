@@ -83,7 +83,7 @@ STDRFM2GCALL RFM2gUnMapUserMemoryBytes(RFM2GHANDLE rh, volatile void** UserMemor
                                        RFM2G_UINT32 Bytes);
 
 /* A transfer between the memory and a DMA buffer is a DMA from this many bytes on; 0xFFFFFFFF, as
- * at first: never. It decides which byte swapping is used, and nothing else. */
+ * at first: never. A DMA has a byte swapping of its own, and goes on behind the window. */
 STDRFM2GCALL RFM2gGetDMAThreshold(RFM2GHANDLE rh, RFM2G_UINT32* Threshold);
 STDRFM2GCALL RFM2gSetDMAThreshold(RFM2GHANDLE rh, RFM2G_UINT32 Threshold);
 /* RFM2gRead and RFM2gWrite reverse the bytes of each word of the memory. Peeks, pokes and pointers

@@ -2,9 +2,11 @@
 #ifndef RFM2G_OSSPEC_H
 #define RFM2G_OSSPEC_H
 
-/* The handle of rfm2g_api.h, and what the interface has on Linux alone. */
+/* The handle of rfm2g_api.h, and what the interface has on Linux alone. Programs have registers
+ * from here, too: the driver's header includes them. */
 
 #include "rfm2g_defs.h"
+#include "rfm2g_regs.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -136,7 +136,7 @@ is_seen billboard/bbp.h 's/BBP_EBUSY = RMEM_EBUSY/BBP_EBUSY = -12/'
 is_seen rmem/rmem.h 's/uint32_t rmem_load/uint64_t rmem_load/'
 is_seen ports/dp/dp.h 's/uint64_t again;.*/uint32_t again;/'
 is_seen ports/munet/munet.h '/mu_wait/d'
-is_seen cards/rfm2g/rfm2g_defs.h 's/RFM2G_UINT8 PlxRevision;/RFM2G_UINT16 PlxRevision;/'
+is_seen cards/rfm2g/rfm2g_api.h 's/RFM2G_UINT32 Value);/RFM2G_UINT16 Value);/'
 is_seen ports/gamma/libgamma.h 's/long gamma_msglen/int gamma_msglen/'
 printf 'one@@RMEM_0.1\n' >"$work/new.names"
 printf 'one@@RMEM_0.1\ntwo@@RMEM_0.1\n' >"$work/old.names"

@@ -152,6 +152,16 @@ TEST_F(WindowedCards, refuse_what_is_beyond_their_window) {
         expect_refused(status, RFM2G_OS_ERROR, "move the window");
     }
     EXPECT_EQ(RFM2gPeek32(a, 70 * kMegabyte, &word), RFM2G_OUT_OF_RANGE);
+    // But for a DMA.
+    volatile void* buffer = nullptr;
+    ASSERT_EQ(RFM2gUserMemory(a, &buffer, RFM2G_DMA_MMAP_OFFSET, 1), RFM2G_SUCCESS);
+    EXPECT_EQ(RFM2gSetDMAThreshold(a, 0), RFM2G_SUCCESS);
+    void* const dma = const_cast<void*>(buffer);
+    EXPECT_EQ(RFM2gSetSlidingWindow(a, 2 * kMegabyte), RFM2G_SUCCESS);
+    EXPECT_EQ(RFM2gRead(a, 68 * kMegabyte - 8, dma, 8), RFM2G_SUCCESS);
+    EXPECT_EQ(RFM2gWrite(a, 68 * kMegabyte - 7, dma, 8), RFM2G_OS_ERROR);
+    EXPECT_EQ(RFM2gRead(a, 70 * kMegabyte - 7, dma, 8), RFM2G_OUT_OF_RANGE);
+    EXPECT_EQ(RFM2gSetSlidingWindow(a, 0), RFM2G_SUCCESS);
     expect_refused(RFM2gUserMemory(a, &pointer, 4096, 512), RFM2G_MEM_NOT_MAPPED, "window");
     expect_refused(RFM2gSetSlidingWindow(a, kMegabyte), RFM2G_BAD_PARAMETER_2, "no multiple");
     expect_refused(RFM2gSetSlidingWindow(a, 70 * kMegabyte), RFM2G_OUT_OF_RANGE, "beyond");
