@@ -43,7 +43,11 @@
  * Memory        A process may also open its node (rmem::Node::open, <rmem/node.hpp>), before
  *               bbp_init or after it: both are one rank then, which leaves the ring when both are
  *               closed.
- * Threads       One thread at a time may be inside a bbp_ call of a process, or a call of its node.
+ * Rings         A process may be in several rings, or in one as several ranks, by an endpoint for
+ *               each (bbp_open).
+ * Threads       One thread at a time may be inside a bbp_ call of a process, or a call of its node;
+ *               the same for each endpoint and the node of its rank. Different endpoints are
+ *               independent.
  * Fork          A fork()ed child is not on the ring: each call there is BBP_EINVAL, and touches
  *               nothing of the parent's. It may call bbp_init itself, with a rank of its own
  *               (RMEM_RANK).
@@ -192,6 +196,74 @@ BBP_API int bbp_mcast_group(const char* name, const void* buf, size_t len);
 /* A descriptor for poll, select or epoll: readable when a message may wait. Receive with
  * bbp_tryrecv until BBP_EAGAIN, which arms it again. Closed by bbp_finalize. */
 BBP_API int bbp_fd(void);
+
+/* ---- Several rings */
+
+/* An endpoint beside the process's own: a program is in several rings, or in one as several ranks.
+ * What is said of a process above holds for each endpoint. */
+typedef struct bbp_endpoint bbp_endpoint;
+
+/* Joins as bbp_init does, and stores the endpoint; null on failure. */
+BBP_API int bbp_open(bbp_endpoint** endpoint);
+/* The same with settings that the program says by itself (rmem/rmem.h):
+ *
+ *     rmem_options options = RMEM_OPTIONS;
+ *     options.ring = "rig-2";
+ *     bbp_open_with(&endpoint, &options);
+ */
+struct rmem_options;
+BBP_API int bbp_open_with(bbp_endpoint** endpoint, const struct rmem_options* options);
+/* Leaves the ring, as bbp_finalize does. Null is no failure. */
+BBP_API int bbp_close(bbp_endpoint* endpoint);
+
+/* Its own rank, and the number of ranks in its ring. */
+BBP_API int bbp_rank_on(bbp_endpoint* endpoint);
+BBP_API int bbp_ranks_on(bbp_endpoint* endpoint);
+
+/* The calls above. */
+BBP_API int bbp_send_on(bbp_endpoint* endpoint, int dest, const void* buf, size_t len);
+BBP_API int bbp_trysend_on(bbp_endpoint* endpoint, int dest, const void* buf, size_t len);
+BBP_API int bbp_send_for_on(bbp_endpoint* endpoint, int dest, const void* buf, size_t len,
+                            int64_t timeout_ns);
+BBP_API int bbp_recv_on(bbp_endpoint* endpoint, int src, void* buf, size_t cap, size_t* len);
+BBP_API int bbp_tryrecv_on(bbp_endpoint* endpoint, int src, void* buf, size_t cap, size_t* len);
+BBP_API int bbp_recv_for_on(bbp_endpoint* endpoint, int src, void* buf, size_t cap, size_t* len,
+                            int64_t timeout_ns);
+BBP_API int bbp_msgavail_on(bbp_endpoint* endpoint, int src);
+BBP_API int bbp_probe_on(bbp_endpoint* endpoint, int src, size_t* len);
+BBP_API int bbp_mcast_on(bbp_endpoint* endpoint, const int* dests, int ndests, const void* buf,
+                         size_t len);
+BBP_API int bbp_trymcast_on(bbp_endpoint* endpoint, const int* dests, int ndests, const void* buf,
+                            size_t len);
+BBP_API int bbp_mcast_for_on(bbp_endpoint* endpoint, const int* dests, int ndests, const void* buf,
+                             size_t len, int64_t timeout_ns);
+BBP_API int bbp_compose_on(bbp_endpoint* endpoint, size_t len, void** buf);
+BBP_API int bbp_post_on(bbp_endpoint* endpoint, int dest, void* buf, size_t len);
+BBP_API int bbp_trypost_on(bbp_endpoint* endpoint, int dest, void* buf, size_t len);
+BBP_API int bbp_post_for_on(bbp_endpoint* endpoint, int dest, void* buf, size_t len,
+                            int64_t timeout_ns);
+BBP_API int bbp_post_mcast_on(bbp_endpoint* endpoint, const int* dests, int ndests, void* buf,
+                              size_t len);
+BBP_API int bbp_trypost_mcast_on(bbp_endpoint* endpoint, const int* dests, int ndests, void* buf,
+                                 size_t len);
+BBP_API int bbp_post_mcast_for_on(bbp_endpoint* endpoint, const int* dests, int ndests, void* buf,
+                                  size_t len, int64_t timeout_ns);
+BBP_API int bbp_discard_on(bbp_endpoint* endpoint, void* buf);
+BBP_API int bbp_view_on(bbp_endpoint* endpoint, int src, const void** data, size_t* len);
+BBP_API int bbp_tryview_on(bbp_endpoint* endpoint, int src, const void** data, size_t* len);
+BBP_API int bbp_view_for_on(bbp_endpoint* endpoint, int src, const void** data, size_t* len,
+                            int64_t timeout_ns);
+BBP_API int bbp_release_on(bbp_endpoint* endpoint, const void* data);
+BBP_API int bbp_barrier_on(bbp_endpoint* endpoint);
+BBP_API int bbp_barrier_for_on(bbp_endpoint* endpoint, int64_t timeout_ns);
+BBP_API int bbp_barrier_group_on(bbp_endpoint* endpoint, const int* members, int n, unsigned id);
+BBP_API int bbp_barrier_group_for_on(bbp_endpoint* endpoint, const int* members, int n, unsigned id,
+                                     int64_t timeout_ns);
+BBP_API int bbp_group_join_on(bbp_endpoint* endpoint, const char* name);
+BBP_API int bbp_group_leave_on(bbp_endpoint* endpoint, const char* name);
+BBP_API int bbp_mcast_group_on(bbp_endpoint* endpoint, const char* name, const void* buf,
+                               size_t len);
+BBP_API int bbp_fd_on(bbp_endpoint* endpoint);
 
 /* ---- Errors */
 

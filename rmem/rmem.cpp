@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/rmem.h"
 
-#include "rmem/base/environment_variable.hpp"
 #include "rmem/base/failures.hpp"
+#include "rmem/base/given_options.hpp"
 #include "rmem/node_impl.hpp"
 
 #include <fmt/format.h>
@@ -71,59 +71,11 @@ rmem_interrupt in_c(const rmem::Interrupt& i) {
 
 // ---- Options
 
-/// What a program compiled with an older header knows is a shorter one.
-rmem_options completed(const rmem_options& given) {
-    rmem_options options = RMEM_OPTIONS;
-    if (given.size < offsetof(rmem_options, ring) + sizeof options.ring ||
-        given.size > sizeof options) {
-        throw rmem::Error(
-            rmem::Errc::invalid_argument,
-            fmt::format("the options say that they have {} bytes, and have {}; begin with "
-                        "rmem_options options = RMEM_OPTIONS, and use a library that is not older "
-                        "than its header",
-                        given.size, sizeof options));
-    }
-    std::memcpy(&options, &given, given.size);
-    return options;
-}
-
-rmem::GivenSettings::List settings_of(const rmem_options& options) {
-    rmem::GivenSettings::List list;
-    const auto give_text = [&](const char* name, const char* text) {
-        if (text != nullptr) list.emplace_back(name, text);
-    };
-    const auto give_number = [&](const char* name, auto number, auto least) {
-        if (number >= least) list.emplace_back(name, fmt::format("{}", number));
-    };
-    give_text("RMEM_RING", options.ring);
-    give_text("RMEM_LINK", options.link);
-    give_number("RMEM_NODE", options.node, 0);
-    give_number("RMEM_NODES", options.nodes, 1);
-    give_number("RMEM_RANK", options.rank, 0);
-    give_number("RMEM_RANKS", options.ranks, 1);
-    give_number("RMEM_SIZE", options.memory_bytes, std::uint64_t{1});
-    if (options.timeout_ns > 0) {
-        list.emplace_back("RMEM_JOIN_TIMEOUT", rmem::duration_setting(options.timeout_ns));
-    }
-    for (const char* const* next = options.settings; next != nullptr && *next != nullptr; ++next) {
-        const std::string_view setting = *next;
-        const auto equals = setting.find('=');
-        if (equals == std::string_view::npos) {
-            throw rmem::Error(rmem::Errc::invalid_argument,
-                              fmt::format("'{}' is no setting; give RMEM_NAME=value", setting));
-        }
-        list.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-    }
-    return list;
-}
-
 int open(rmem_node** node, const rmem_options* options) noexcept {
     if (node == nullptr) return no_place("the node");
     *node = nullptr;
     return guarded([&] {
-        rmem::GivenSettings::List list;
-        if (options != nullptr) list = settings_of(completed(*options));
-        const rmem::GivenSettings given(std::move(list));
+        const rmem::GivenSettings given(rmem::settings_of(options));
         *node = new rmem_node{rmem::Node::open()};
         return static_cast<int>(RMEM_OK);
     });
