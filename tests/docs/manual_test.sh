@@ -50,15 +50,17 @@ if [[ ${#programs[@]} -lt 13 ]]; then
     exit 1
 fi
 
-# What a program includes of the ports it is linked with.
+# What a program includes of the ports and cards it is linked with.
 libraries=(-L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem")
 path=$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem
-for library in "$RMEM_BUILD_DIR"/ports/*/lib*.so; do
+for library in "$RMEM_BUILD_DIR"/{ports,cards}/*/lib*.so; do
     [[ -e $library ]] || continue
     name=$(basename "$library" .so)
     libraries+=(-L"$(dirname "$library")" "-l${name#lib}")
     path+=:$(dirname "$library")
 done
+# Unit 0 of cards is the ring's node, where no other is.
+export XDG_RUNTIME_DIR=$work
 # The programs of MU-Net need their node's daemon.
 export RMEM_MUNET=$work/munet
 "$RMEM_BUILD_DIR/tools/rmem" node --munet --quiet --ring "manual-$$" &
@@ -74,7 +76,8 @@ build() {
     local compiler=("${CC:-cc}" -std=c11)
     [[ $1 == *.c ]] || compiler=("${CXX:-c++}" -std=c++20)
     "${compiler[@]}" -Wall -Wextra -Wpedantic -Werror \
-        -I"$RMEM_SOURCE_DIR" -I"$RMEM_SOURCE_DIR/ports" -o "${1%.*}" "$1" \
+        -I"$RMEM_SOURCE_DIR" -I"$RMEM_SOURCE_DIR/ports" -I"$RMEM_SOURCE_DIR/cards/rfm2g" \
+        -o "${1%.*}" "$1" \
         -Wl,--as-needed "${libraries[@]}" -lbillboard -lrmem -Wl,-rpath,"$path"
 }
 for program in "${programs[@]}"; do
