@@ -215,6 +215,7 @@ LAYERS = (
     "billboard",
     "cards/common",
     "cards/rfm2g",
+    "cards/scgt",
     "ports/common",
     "ports/fm | ports/gamma | ports/dp",
     "ports/munet",

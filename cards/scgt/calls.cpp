@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/common/unit.hpp"
+#include "cards/scgt/device.hpp"
+#include "cards/scgt/results.hpp"
+#include "cards/scgt/scgtapi.h"
+#include "rmem/base/at_fork.hpp"
+#include "rmem/version.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace cards::scgt {
+
+namespace {
+
+constexpr unsigned kUnits = 16;
+constexpr int kClosed = -1;
+constexpr uint32 kNoValue = 0xFFFFFFFF;
+
+#define SCGT_TEXT_OF(number) #number
+#define SCGT_VERSION_TEXT(major, minor, patch) \
+    SCGT_TEXT_OF(major) "." SCGT_TEXT_OF(minor) "." SCGT_TEXT_OF(patch)
+constexpr const char* kRevision =
+    "rmem " SCGT_VERSION_TEXT(RMEM_VERSION_MAJOR, RMEM_VERSION_MINOR, RMEM_VERSION_PATCH);
+/// The vendor's revision of the interface, and whose it is.
+constexpr const char* kApiRevision =
+    "1.0-rmem-" SCGT_VERSION_TEXT(RMEM_VERSION_MAJOR, RMEM_VERSION_MINOR, RMEM_VERSION_PATCH);
+
+/// The handles that are open, by their numbers. Those of one unit have one card.
+class Handles final : rmem::AtFork {
+public:
+    int open(unsigned unit, int& code) {
+        const std::lock_guard lock(mutex_);
+        auto device = of_unit(unit);
+        if (!device) {
+            rmem_node* const node = open_unit(unit, code);
+            if (node == nullptr) return kClosed;
+            device = std::make_shared<Device>(unit, node);
+        }
+        code = RMEM_OK;
+        devices_[++last_number] = device;
+        return last_number;
+    }
+    /// False: there is none.
+    bool close(int number) {
+        std::shared_ptr<Device> device;  // is closed when nobody is in a call of it any more
+        const std::lock_guard lock(mutex_);
+        const auto found = devices_.find(number);
+        if (found == devices_.end()) return false;
+        device = std::move(found->second);
+        devices_.erase(found);
+        if (!of_unit(device->unit())) device->end();
+        return true;
+    }
+    std::shared_ptr<Device> find(int number) {
+        const std::lock_guard lock(mutex_);
+        const auto found = devices_.find(number);
+        return found == devices_.end() ? nullptr : found->second;
+    }
+
+    /// This process's; in a fork()ed child its own.
+    static Handles& of_process() {
+        // (1) - this acquire-load synchronizes-with the acq_rel exchange (2)
+        Handles* handles = current.load(std::memory_order_acquire);
+        if (handles != nullptr) return *handles;
+        auto own = std::make_unique<Handles>();
+        // (2) - this acq_rel exchange synchronizes-with the acquire-load (1), and with itself in
+        // another thread
+        if (current.compare_exchange_strong(handles, own.get(), std::memory_order_acq_rel))
+            return *own.release();
+        return *handles;
+    }
+
+private:
+    void in_child() noexcept override {
+        // relaxed is enough: the child has one thread
+        current.store(nullptr, std::memory_order_relaxed);
+    }
+    std::shared_ptr<Device> of_unit(unsigned unit) const {
+        for (const auto& [number, device] : devices_) {
+            if (device->unit() == unit) return device;
+        }
+        return nullptr;
+    }
+
+    static inline std::atomic<Handles*> current = nullptr;
+    static inline int last_number = 0;  ///< also of a child, so that its parent's are none of its
+
+    std::mutex mutex_;
+    std::map<int, std::shared_ptr<Device>> devices_;
+};
+
+uint32 no_handle(const scgtHandle* handle) {
+    return refuse(
+        SCGT_BAD_PARAMETER,
+        handle == nullptr
+            ? "the handle is a null pointer; give the address of one"
+            : "the handle is not open here; give one that scgtOpen has filled in, in this "
+              "process, and that is not closed");
+}
+
+uint32 no_place(const char* what) {
+    return refuse(SCGT_BAD_PARAMETER,
+                  fmt::format("the place for {} is a null pointer; give an address", what));
+}
+
+/// Calls `body` with the card.
+template <class Body>
+uint32 on_device(const scgtHandle* handle, Body&& body) noexcept {
+    if (handle == nullptr) return no_handle(handle);
+    try {
+        const auto device = Handles::of_process().find(handle->osHandle);
+        return device ? body(*device) : no_handle(handle);
+    } catch (...) {
+        return result_of(rmem::failed_with(std::current_exception()));
+    }
+}
+
+/// A call that returns a value, or kNoValue.
+template <class Body>
+uint32 value_of(const scgtHandle* handle, Body&& body) noexcept {
+    uint32 value = kNoValue;
+    const uint32 result = on_device(handle, [&](Device& device) { return body(device, value); });
+    return result == SCGT_SUCCESS ? value : kNoValue;
+}
+
+Device::Access access_of(uint32 flags) {
+    if ((flags & SCGT_RW_PIO) != 0) return Device::Access::word;
+    if ((flags & SCGR_RW_PIO_8_BIT) != 0) return Device::Access::byte;
+    return (flags & SCGR_RW_PIO_16_BIT) != 0 ? Device::Access::half_word : Device::Access::dma;
+}
+
+/// Calls `body` with the card, the access, and the place for what is moved.
+template <class Body>
+uint32 transfer(const scgtHandle* handle, uint32 flags, uint32* moved, Body&& body) noexcept {
+    uint32 unused = 0;
+    uint32& bytes = moved != nullptr ? *moved : unused;
+    bytes = 0;
+    return on_device(handle, [&](Device& device) {
+        const Device::Access access = access_of(flags);
+        if (access != Device::Access::dma && handle->memMapPtr == nullptr) {
+            return refuse(SCGT_BAD_PARAMETER,
+                          "a PIO goes by the memory's pointer, and the handle has none; call "
+                          "scgtMapMem first");
+        }
+        return body(device, access, bytes);
+    });
+}
+
+void copy_text(char (&to)[128], const std::string& text) {
+    to[text.copy(to, sizeof to - 1)] = '\0';
+}
+
+}  // namespace
+
+}  // namespace cards::scgt
+
+using namespace cards::scgt;
+
+extern "C" {
+
+// ---- Opening
+
+const char* scgtapiRevisionStr = kApiRevision;
+
+const char* scgtGetApiRevStr(void) {
+    return scgtapiRevisionStr;
+}
+
+uint32 scgtOpen(uint32 unitNum, scgtHandle* pHandle) {
+    if (pHandle == nullptr) return no_handle(pHandle);
+    *pHandle = {kClosed, unitNum, nullptr, 0};
+    if (unitNum >= kUnits) {
+        return refuse(SCGT_BAD_PARAMETER,
+                      fmt::format("there is no unit {}; they are 0 to {}", unitNum, kUnits - 1));
+    }
+    int code = RMEM_OK;
+    try {
+        pHandle->osHandle = Handles::of_process().open(unitNum, code);
+    } catch (...) {
+        code = rmem::failed_with(std::current_exception());
+    }
+    if (pHandle->osHandle != kClosed) return SCGT_SUCCESS;
+    // Programs tell the code alone, and that does not say what to start.
+    static_cast<void>(std::fprintf(stderr, "scgt: %s\n", rmem_last_error()));
+    const bool is_full = code == RMEM_ENOMEM || code == RMEM_EBUSY;
+    return is_full ? SCGT_INSUFFICIENT_RESOURCES : SCGT_SYSTEM_ERROR;
+}
+
+uint32 scgtClose(scgtHandle* pHandle) {
+    if (pHandle == nullptr) return no_handle(pHandle);
+    if (pHandle->osHandle == kClosed) return SCGT_SUCCESS;
+    if (!Handles::of_process().close(pHandle->osHandle)) return no_handle(pHandle);
+    pHandle->osHandle = kClosed;
+    pHandle->memMapPtr = nullptr;
+    return SCGT_SUCCESS;
+}
+
+uint32 scgtGetDeviceInfo(scgtHandle* pHandle, scgtDeviceInfo* pDeviceInfo) {
+    return on_device(pHandle, [&](Device& device) -> uint32 {
+        if (pDeviceInfo == nullptr) return no_place("what the card is");
+        *pDeviceInfo = {};
+        copy_text(pDeviceInfo->driverRevisionStr, kRevision);
+        copy_text(pDeviceInfo->boardLocationStr, device.place());
+        pDeviceInfo->unitNum = device.unit();
+        pDeviceInfo->popMemSize = device.memory_bytes();
+        pDeviceInfo->mappedMemSize =
+            pHandle->memMapPtr != nullptr ? pHandle->memMapSize : device.memory_bytes();
+        pDeviceInfo->numLinks = kLinks;
+        pDeviceInfo->revisionID = kFirmware;
+        return SCGT_SUCCESS;
+    });
+}
+
+char* scgtGetErrStr(uint32 retcode) {
+    static constexpr const char* kTexts[] = {
+        "Success",
+        "The card cannot be opened",
+        "Bad parameter",
+        "The driver refused",
+        "Timed out",
+        "Not supported here",
+        "Out of resources",
+        "Link error",
+        "Interrupts missed by the reader",
+        "Interrupts lost by the driver",
+        "Not possible by DMA",
+        "Hardware error",
+    };
+    static_assert(std::size(kTexts) == SCGT_HARDWARE_ERROR + 1);
+    return const_cast<char*>(retcode < std::size(kTexts) ? kTexts[retcode] : "No such error");
+}
+
+// ---- Transfers
+
+uint32 scgtWrite(scgtHandle* pHandle, uint32 gtMemoryOffset, void* pDataBuffer,
+                 uint32 bytesToTransfer, uint32 flags, uint32* pBytesTransferred,
+                 scgtInterrupt* pInterrupt) {
+    return transfer(pHandle, flags, pBytesTransferred,
+                    [&](Device& device, Device::Access access, uint32& moved) {
+                        return device.write(access, gtMemoryOffset, pDataBuffer, bytesToTransfer,
+                                            flags, moved, pInterrupt);
+                    });
+}
+
+uint32 scgtRead(scgtHandle* pHandle, uint32 gtMemoryOffset, void* pDataBuffer,
+                uint32 bytesToTransfer, uint32 flags, uint32* pBytesTransferred) {
+    return transfer(pHandle, flags, pBytesTransferred,
+                    [&](Device& device, Device::Access access, uint32& moved) {
+                        return device.read(access, gtMemoryOffset, pDataBuffer, bytesToTransfer,
+                                           flags, moved);
+                    });
+}
+
+void* scgtMapMem(scgtHandle* pHandle) {
+    void* memory = nullptr;
+    uint32 bytes = 0;
+    const uint32 result = on_device(pHandle, [&](Device& device) {
+        bytes = device.memory_bytes();
+        return device.map(memory);
+    });
+    if (result != SCGT_SUCCESS) return nullptr;
+    pHandle->memMapPtr = static_cast<uint32*>(memory);
+    pHandle->memMapSize = bytes;
+    return memory;
+}
+
+void scgtUnmapMem(scgtHandle* pHandle) {
+    if (pHandle != nullptr) pHandle->memMapPtr = nullptr;
+}
+
+// ---- Interrupts
+
+uint32 scgtGetInterrupt(scgtHandle* pHandle, scgtIntrHandle* intrHandle,
+                        scgtInterrupt* interruptBuffer, uint32 numInterrupts, uint32 timeout,
+                        uint32* numInterruptsRet) {
+    return on_device(pHandle, [&](Device& device) {
+        if (intrHandle == nullptr) return no_place("the reader's number");
+        if (interruptBuffer == nullptr) return no_place("interrupts");
+        if (numInterruptsRet == nullptr) return no_place("how many interrupts there are");
+        return device.get_interrupts(*intrHandle, interruptBuffer, numInterrupts, timeout,
+                                     *numInterruptsRet);
+    });
+}
+
+// ---- Registers
+
+uint32 scgtGetState(scgtHandle* pHandle, uint32 stateID) {
+    return value_of(
+        pHandle, [&](Device& device, uint32& value) { return device.get_state(stateID, value); });
+}
+uint32 scgtSetState(scgtHandle* pHandle, uint32 stateID, uint32 val) {
+    return on_device(pHandle, [&](Device& device) { return device.set_state(stateID, val); });
+}
+
+uint32 scgtReadCR(scgtHandle* pHandle, uint32 offset) {
+    return value_of(
+        pHandle, [&](Device& device, uint32& value) { return device.read_control(offset, value); });
+}
+uint32 scgtWriteCR(scgtHandle* pHandle, uint32 offset, uint32 val) {
+    return on_device(pHandle, [&](Device& device) { return device.write_control(offset, val); });
+}
+
+uint32 scgtReadNMR(scgtHandle* pHandle, uint32 offset) {
+    return value_of(pHandle, [&](Device& device, uint32& value) {
+        return device.read_management(offset, value);
+    });
+}
+uint32 scgtWriteNMR(scgtHandle* pHandle, uint32 offset, uint32 val) {
+    return on_device(pHandle, [&](Device& device) { return device.write_management(offset, val); });
+}
+
+// ---- Statistics
+
+uint32 scgtGetStats(scgtHandle* pHandle, uint32* statsArray, char* statNames, uint32 firstStatIndex,
+                    uint32 numStats) {
+    return on_device(pHandle, [&](Device& device) {
+        return device.get_statistics(statsArray, statNames, firstStatIndex, numStats);
+    });
+}
+
+}  // extern "C"

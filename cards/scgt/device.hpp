@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A card as a process has it: a node of a ring, the card's settings, and its interrupts.
+///
+/// The settings are the registers, as on the card; the states of scgtGetState are fields of them.
+/// Thread safety: any thread, but the destructor. Calls of the node that rmem.h gives to one thread
+///   at a time come one after the other; reads take no lock.
+/// Errors: a code of scgtapi.h, with the sentence in rmem_last_error().
+/// Trust: offsets, lengths, numbers and values are a program's, and checked here; buffers are as
+///   large as it says.
+/// Units: bytes; ticks of 8 ns are the net timer's, of 15 ns the host timer's.
+
+#include "cards/scgt/interrupt_queue.hpp"
+#include "cards/scgt/registers.hpp"
+#include "cards/scgt/scgtapi.h"
+#include "rmem/rmem.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace cards::scgt {
+
+/// Of the numbers of interrupts that nodes send (rmem.h) 0 to 31 are the broadcast ones of these
+/// cards, 32 is the unicast one, and 39, which raises nothing anywhere, goes round to measure the
+/// ring. Those between belong to other cards.
+inline constexpr unsigned kUnicastNumber = 32;
+inline constexpr unsigned kMeasuringNumber = 39;
+
+class Device {
+public:
+    /// Has the node from now on.
+    Device(unsigned unit, rmem_node* node);
+    ~Device();
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    unsigned unit() const { return unit_; }
+    std::uint32_t memory_bytes() const { return memory_bytes_; }
+    std::string place() const;
+    /// Ends what threads wait for.
+    void end() { interrupts_.end(); }
+
+    // ---- Transfers
+    enum class Access { word, byte, half_word, dma };
+    uint32 write(Access access, uint32 offset, const void* from, uint32 bytes, uint32 flags,
+                 uint32& moved, const scgtInterrupt* interrupt);
+    uint32 read(Access access, uint32 offset, void* to, uint32 bytes, uint32 flags, uint32& moved);
+    /// For plain stores.
+    uint32 map(void*& memory);
+
+    // ---- Interrupts
+    uint32 get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32 timeout_ms,
+                          uint32& taken);
+
+    // ---- Registers
+    uint32 read_control(uint32 offset, uint32& value);
+    uint32 write_control(uint32 offset, uint32 value);
+    uint32 read_management(uint32 offset, uint32& value);
+    uint32 write_management(uint32 offset, uint32 value);
+    uint32 get_state(uint32 state, uint32& value);
+    uint32 set_state(uint32 state, uint32 value);
+
+    // ---- Statistics
+    /// Each may be null.
+    uint32 get_statistics(uint32* values, char* names, uint32 first, uint32 count);
+
+private:
+    using Lock = std::lock_guard<std::mutex>;
+
+    /// What is set, and not measured: as a card is after its configuration.
+    struct Settings {
+        uint32 user_csr = 0;
+        uint32 interrupt_csr = interrupt_csr::kOtherEnableBits;
+        uint32 link_control;
+        uint32 broadcast_mask = 0xFFFFFFFF;
+        uint32 unicast_mask = 1;
+        uint32 miscellaneous = 0;
+    };
+    /// How often each error has been, as the node counts.
+    struct ErrorCounts {
+        uint32 downs, crc, protocol, all;
+    };
+
+    // ---- Transfers
+    uint32 check_transfer(Access access, uint32& offset, const void* buffer, uint32& bytes,
+                          uint32 flags) const;
+    uint32 write_in_order(uint32 offset, const std::byte* from, uint32 bytes, uint32& moved);
+    uint32 write_dma(uint32 offset, const std::byte* from, uint32 bytes, uint32 flags,
+                     uint32& moved);
+    uint32 put(std::size_t place, const void* from, std::size_t bytes);
+    template <class Call>
+    uint32 send_out(Call&& call);
+
+    // ---- Interrupts
+    uint32 send(const scgtInterrupt& interrupt);
+    uint32 listen();
+    bool look_for_errors();
+    std::uint64_t accepted_numbers() const;
+    void arrive(uint32 type, uint32 source, uint32 id, uint32 value);
+    static void on_interrupt(void* with, const rmem_interrupt* interrupt);
+
+    // ---- Registers. Private ones are called under the lock.
+    Settings default_settings() const;
+    uint32 accept_as_masked();
+    uint32 set_link_control(uint32 value);
+    uint32 set_driver_csr(uint32 value);
+    uint32 read_register(uint32 offset, uint32& value);
+    uint32 write_register(uint32 offset, uint32 value);
+    uint32 board_info() const;
+    uint32 link_status() const;
+    ErrorCounts error_counts() const;
+    uint32 read_count(uint32 offset, uint32& value);
+    uint32 spy_traffic(uint32& words) const;
+    uint32 measure_latency();
+    uint32 own_status() const;
+    uint32 read_status(uint32 index) const;
+
+    std::uint64_t count_of(const char* counter) const;
+    bool is_present(unsigned node) const;
+    unsigned upstream_of(unsigned node) const;
+    unsigned present_nodes() const;
+    uint32 statistic(uint32 index) const;
+
+    const unsigned unit_;
+    rmem_node* const node_;
+    const unsigned id_;
+    const std::uint32_t memory_bytes_;
+    InterruptQueue interrupts_;
+
+    // Numbers that are told.
+    std::atomic<uint32> interrupts_sent_ = 0;
+    std::atomic<uint32> interrupts_from_ring_ = 0;
+    std::atomic<uint32> interrupts_of_errors_ = 0;
+    std::atomic<uint32> link_errors_ = 0;  ///< of which these are the link's
+    std::atomic<uint32> dma_writes_ = 0;
+    std::atomic<uint32> dma_reads_ = 0;
+
+    mutable std::mutex mutex_;  ///< the node's calls, and what is below
+    Settings settings_;
+    std::array<uint32, kControlBytes / 4> shifts_{};  ///< of counts that were written to
+    uint32 latency_ = 0;
+    ErrorCounts told_;            ///< up to which LINK_STAT's bits were cleared
+    uint32 reported_errors_ = 0;  ///< up to which they were interrupts
+    bool listens_ = false;
+};
+
+}  // namespace cards::scgt

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/scgt/registers.hpp"
+
+#include "cards/scgt/device.hpp"
+#include "cards/scgt/results.hpp"
+#include "rmem/base/clock.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <iterator>
+
+namespace cards::scgt {
+
+namespace {
+
+constexpr uint32 kWordBytes = 4;
+constexpr std::int64_t kNetTickNs = 8;    // 125 MHz, of a link of 2.5 Gbit/s
+constexpr std::int64_t kHostTickNs = 15;  // 66 MHz
+constexpr std::int64_t kLongestRoundNs = 10'000'000;
+constexpr uint32 kMegabyte = 1U << 20;
+
+// ---- States
+
+/// A state is a field of a register.
+struct State {
+    uint32 offset;
+    uint32 mask;
+    enum class Kind { plain, inverted, plus_one } kind = Kind::plain;
+    bool is_read_only = false;
+};
+
+constexpr uint32 kAll = 0xFFFFFFFF;
+using Kind = State::Kind;
+
+/// In the order of their numbers.
+constexpr State kStates[] = {
+    {kLinkControl, link_control::kNodeMask},
+    {kLinkControl, link_control::kLinkSelectBit},
+    {kLinkErrors, kAll, Kind::plain, true},
+    {kLinkControl, link_control::kWrapBit},
+    {kLinkControl, link_control::kWriteMeLastBit},
+    {kUnicastMask, 1},
+    {kBroadcastMask, kAll},
+    {kLinkControl, link_control::kInterruptSelfBit},
+    {kLinkStatus, link_status::kAgeMask, Kind::plus_one, true},
+    {kMiscellaneous, miscellaneous::kUpstreamMask, Kind::plain, true},
+    {kNetTimer, kAll},
+    {kLatencyTimer, kAll},
+    {kTraffic, kAll},
+    {kSpyTraffic, kAll},
+    {kLinkControl, link_control::kSpyMask},
+    {kLinkControl, link_control::kTransmitBit},
+    {kLinkControl, link_control::kReceiveBit},
+    {kLinkControl, link_control::kRetransmitBit},
+    {kLinkControl, link_control::kLaser0Bit},
+    {kLinkControl, link_control::kLaser1Bit},
+    {kLinkStatus, link_status::kUpBit, Kind::plain, true},
+    {kLinkStatus, link_status::kSignal0Bit, Kind::plain, true},
+    {kLinkStatus, link_status::kSignal1Bit, Kind::plain, true},
+    {kUserCsr, user_csr::kNo64BitBit, Kind::inverted},
+    {kUserCsr, user_csr::kByteSwapBit},
+    {kUserCsr, user_csr::kWordSwapBit},
+    {kInterruptCsr, interrupt_csr::kLinkErrorEnableBit},
+    {kMiscellaneous, miscellaneous::kNoReadBypassBit, Kind::inverted},
+};
+static_assert(std::size(kStates) == SCGT_READ_BYPASS_ENABLE + 1);
+
+constexpr bool is_bit(uint32 mask) {
+    return std::has_single_bit(mask);
+}
+
+uint32 no_state(uint32 state) {
+    return refuse(SCGT_BAD_PARAMETER, fmt::format("there is no state {}; they are 0 to {}", state,
+                                                  std::size(kStates) - 1));
+}
+
+// ---- Refusals
+
+uint32 no_register(uint32 offset, const char* access, const char* what, uint32 end) {
+    if (offset >= end) {
+        return refuse(SCGT_BAD_PARAMETER,
+                      fmt::format("{:#x} is beyond the registers of {}, which end at {:#x}", offset,
+                                  what, end));
+    }
+    return refuse(
+        SCGT_CALL_UNSUPPORTED,
+        fmt::format("the register of {} at {:#x} cannot be {} here", what, offset, access));
+}
+
+uint32 no_setting(const char* what) {
+    return refuse(SCGT_CALL_UNSUPPORTED, fmt::format("a node in software cannot {}", what));
+}
+
+// ---- Counts
+
+/// Those go on from what is written to them.
+constexpr bool is_count(uint32 offset) {
+    return (offset >= kNetTimer && offset <= kHostInterrupts && offset != kLatencyTimer) ||
+           (offset >= kLinkErrors && offset <= kReceiverErrors);
+}
+
+}  // namespace
+
+Device::Settings Device::default_settings() const {
+    using namespace link_control;
+    Settings settings{};
+    settings.link_control = kLaser0Bit | kLaser1Bit | kTransmitBit | kReceiveBit | kRetransmitBit |
+                            id_ << kNodeShift | id_ << kSpyShift;
+    return settings;
+}
+
+// ---- What is measured
+
+Device::ErrorCounts Device::error_counts() const {
+    const auto count = [this](const char* name) { return static_cast<uint32>(count_of(name)); };
+    ErrorCounts counts{};
+    counts.downs = count("ring_breaks") + (rmem_is_member(node_) == 1 ? 0 : 1);
+    counts.crc = count("lost_on_wire");
+    counts.protocol = count("records_refused");
+    counts.all = counts.downs + counts.crc + counts.protocol + count("ring_switches") +
+                 count("aged_out") + count("writes_lost_fifo");
+    return counts;
+}
+
+/// Of a ring of two the other's writes are what has come.
+uint32 Device::spy_traffic(uint32& words) const {
+    const uint32 spied = settings_.link_control >> link_control::kSpyShift;
+    const auto nodes = static_cast<uint32>(rmem_nodes(node_));
+    if (spied != id_ && spied < nodes && nodes > 2) {
+        return refuse(SCGT_CALL_UNSUPPORTED,
+                      fmt::format("what node {} sends is counted at that node; spy on node {}, or "
+                                  "look there",
+                                  spied, id_));
+    }
+    const char* const counter = spied == id_ ? "bytes_sent" : "bytes_applied";
+    words = spied < nodes ? static_cast<uint32>(count_of(counter) / kWordBytes) : 0;
+    return SCGT_SUCCESS;
+}
+
+uint32 Device::read_count(uint32 offset, uint32& value) {
+    // relaxed is enough, here and below: numbers, which nothing else hangs on
+    const uint32 from_ring = interrupts_from_ring_.load(std::memory_order_relaxed);
+    switch (offset) {
+        case kNetTimer: value = static_cast<uint32>(rmem::now_ns() / kNetTickNs); break;
+        case kHostTimer: value = static_cast<uint32>(rmem::now_ns() / kHostTickNs); break;
+        case kTraffic:
+            value = static_cast<uint32>((count_of("bytes_sent") + count_of("bytes_applied")) /
+                                        kWordBytes);
+            break;
+        case kInterruptTraffic:
+            value = interrupts_sent_.load(std::memory_order_relaxed) +
+                    static_cast<uint32>(count_of("interrupts_raised"));
+            break;
+        case kSpyTraffic: return spy_traffic(value);
+        case kQueuedInterrupts: value = from_ring; break;
+        case kHostInterrupts:
+            value = from_ring + interrupts_of_errors_.load(std::memory_order_relaxed);
+            break;
+        case kLinkErrors: value = error_counts().all; break;
+        case kLinkDowns: value = error_counts().downs; break;
+        case kCrcErrors: value = error_counts().crc; break;
+        case kProtocolErrors: value = error_counts().protocol; break;
+        default: value = 0; break;  // of light, which there is none of
+    }
+    return SCGT_SUCCESS;
+}
+
+/// How long what is sent now takes until every node has it; of a ring that does not answer it is
+/// what it was.
+uint32 Device::measure_latency() {
+    const std::int64_t begin_ns = rmem::now_ns();
+    if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kMeasuringNumber, 0) == RMEM_OK &&
+        rmem_flush(node_, kLongestRoundNs) == RMEM_OK) {
+        latency_ = static_cast<uint32>((rmem::now_ns() - begin_ns) / kNetTickNs);
+    }
+    return latency_;
+}
+
+uint32 Device::board_info() const {
+    using namespace board_info;
+    constexpr uint32 kLargest = kSizeMask;
+    // A code is of the smallest memory that holds this one.
+    const bool is_large = memory_bytes_ > kMegabyte << 1;
+    const uint32 smallest = is_large ? 128 * kMegabyte : kMegabyte >> 2;
+    uint32 size = 0;
+    while (size < kLargest && memory_bytes_ > smallest << size) ++size;
+    return size | (is_large ? kDdrBit : 0) | k64BitBits | k66MHzBus | kGt200 |
+           kFirmware << kRevisionShift;
+}
+
+uint32 Device::link_status() const {
+    using namespace link_status;
+    const ErrorCounts counts = error_counts();
+    uint32 status = kTwoLinksBit | (present_nodes() - 1) << kAgeShift;
+    if (rmem_is_member(node_) == 1) status |= kUpBit | kSignal0Bit | kSignal1Bit;
+    if (counts.downs != told_.downs) status |= kDownBit;
+    if (counts.crc != told_.crc) status |= kCrcErrorBit;
+    if (counts.protocol != told_.protocol) status |= kProtocolErrorBit;
+    return status;
+}
+
+// ---- Settings
+
+uint32 Device::accept_as_masked() {
+    if (!listens_) return SCGT_SUCCESS;
+    return result_of(rmem_accept_interrupts(node_, accepted_numbers()));
+}
+
+/// All of it, or nothing.
+uint32 Device::set_link_control(uint32 value) {
+    using namespace link_control;
+    const uint32 id = (value & kNodeMask) >> kNodeShift;
+    if (id != id_) {
+        return refuse(SCGT_CALL_UNSUPPORTED,
+                      fmt::format("this is node {}, and does not become {}; `rmem node --node {}` "
+                                  "starts that one",
+                                  id_, id, id));
+    }
+    if ((value & kReceiveBit) == 0) return no_setting("keep out what others write");
+    if ((value & kRetransmitBit) == 0) return no_setting("keep from others what passes it");
+    if ((value & kWrapBit) != 0) return no_setting("write to itself alone");
+    const uint32 changed = value ^ settings_.link_control;
+    if ((changed & kWriteMeLastBit) != 0) {
+        const int code = rmem_set_write_me_last(node_, (value & kWriteMeLastBit) != 0 ? 1 : 0);
+        if (code != RMEM_OK) return result_of(code);
+    }
+    settings_.link_control = value;
+    return SCGT_SUCCESS;
+}
+
+uint32 Device::set_driver_csr(uint32 value) {
+    if ((value & driver_csr::kResetBit) == 0) return SCGT_SUCCESS;
+    const Settings settings = default_settings();
+    const uint32 result = set_link_control(settings.link_control);
+    if (result != SCGT_SUCCESS) return result;
+    settings_ = settings;
+    shifts_ = {};
+    return accept_as_masked();
+}
+
+// ---- Registers
+
+uint32 Device::read_register(uint32 offset, uint32& value) {
+    if (is_count(offset)) {
+        const uint32 result = read_count(offset, value);
+        value += shifts_[offset / kWordBytes];
+        return result;
+    }
+    switch (offset) {
+        case kBoardInfo: value = board_info(); break;
+        case kDriverCsr: value = driver_csr::kPattern; break;
+        case kUserCsr: value = settings_.user_csr; break;
+        case kInterruptCsr: value = settings_.interrupt_csr; break;
+        case kLinkControl: value = settings_.link_control; break;
+        case kLinkStatus: value = link_status(); break;
+        case kBroadcastMask: value = settings_.broadcast_mask; break;
+        case kUnicastMask: value = settings_.unicast_mask; break;
+        case kMiscellaneous:
+            value = settings_.miscellaneous | upstream_of(id_) << miscellaneous::kUpstreamShift;
+            break;
+        case kLatencyTimer: value = measure_latency(); break;
+        default: return no_register(offset, "read", "control", kControlBytes);
+    }
+    return SCGT_SUCCESS;
+}
+
+/// What is no setting of a register is ignored.
+uint32 Device::write_register(uint32 offset, uint32 value) {
+    if (is_count(offset)) {
+        uint32 count = 0;
+        const uint32 result = read_count(offset, count);
+        if (result == SCGT_SUCCESS) shifts_[offset / kWordBytes] = value - count;
+        return result;
+    }
+    switch (offset) {
+        case kDriverCsr: return set_driver_csr(value);
+        case kUserCsr:
+            if ((value & (user_csr::kByteSwapBit | user_csr::kWordSwapBit)) != 0)
+                return no_setting("swap what plain loads and stores move");
+            settings_.user_csr = value & user_csr::kNo64BitBit;
+            break;
+        case kInterruptCsr:
+            if ((~settings_.interrupt_csr & value & interrupt_csr::kLinkErrorEnableBit) != 0)
+                reported_errors_ = error_counts().all;
+            settings_.interrupt_csr =
+                interrupt_csr::kOtherEnableBits | (value & interrupt_csr::kLinkErrorEnableBit);
+            break;
+        case kLinkControl: return set_link_control(value);
+        case kLinkStatus: {
+            const ErrorCounts counts = error_counts();
+            if ((value & link_status::kDownBit) != 0) told_.downs = counts.downs;
+            if ((value & link_status::kCrcErrorBit) != 0) told_.crc = counts.crc;
+            if ((value & link_status::kProtocolErrorBit) != 0) told_.protocol = counts.protocol;
+            break;
+        }
+        case kBroadcastMask: settings_.broadcast_mask = value; return accept_as_masked();
+        case kUnicastMask: settings_.unicast_mask = value & 1; return accept_as_masked();
+        case kMiscellaneous:
+            settings_.miscellaneous = value & miscellaneous::kNoReadBypassBit;
+            break;
+        case kBoardInfo:
+        case kLatencyTimer: break;
+        default: return no_register(offset, "written", "control", kControlBytes);
+    }
+    return SCGT_SUCCESS;
+}
+
+uint32 Device::read_control(uint32 offset, uint32& value) {
+    const Lock lock(mutex_);
+    return read_register(offset / kWordBytes * kWordBytes, value);
+}
+
+uint32 Device::write_control(uint32 offset, uint32 value) {
+    const Lock lock(mutex_);
+    return write_register(offset / kWordBytes * kWordBytes, value);
+}
+
+// ---- States
+
+uint32 Device::get_state(uint32 state, uint32& value) {
+    if (state >= std::size(kStates)) return no_state(state);
+    const State& field = kStates[state];
+    const Lock lock(mutex_);
+    uint32 all = 0;
+    const uint32 result = read_register(field.offset, all);
+    value = (all & field.mask) >> std::countr_zero(field.mask);
+    if (field.kind == Kind::inverted) value ^= 1;
+    if (field.kind == Kind::plus_one) ++value;
+    return result;
+}
+
+/// What is measured stays as it is, and that is no failure, as with the vendor's driver.
+uint32 Device::set_state(uint32 state, uint32 value) {
+    if (state >= std::size(kStates)) return no_state(state);
+    const State& field = kStates[state];
+    if (field.is_read_only) return SCGT_SUCCESS;
+    if (is_bit(field.mask) && field.mask != 1) value = value != 0 ? 1 : 0;
+    if (field.kind == Kind::inverted) value ^= 1;
+    const Lock lock(mutex_);
+    uint32 all = 0;
+    if (field.mask != kAll) {
+        const uint32 result = read_register(field.offset, all);
+        if (result != SCGT_SUCCESS) return result;
+    }
+    all = (all & ~field.mask) | (value << std::countr_zero(field.mask) & field.mask);
+    return write_register(field.offset, all);
+}
+
+// ---- Network management
+
+uint32 Device::own_status() const {
+    using namespace node_status;
+    const uint32 control = settings_.link_control;
+    const auto when = [&](uint32 bit, uint32 then) { return (control & bit) != 0 ? then : 0; };
+    return when(link_control::kLaser0Bit, kLaser0Bit) | when(link_control::kLaser1Bit, kLaser1Bit) |
+           when(link_control::kLinkSelectBit, kLinkSelectBit) |
+           when(link_control::kTransmitBit, kTransmitBit) |
+           when(link_control::kReceiveBit, kReceiveBit) |
+           when(link_control::kRetransmitBit, kRetransmitBit) |
+           when(link_control::kWriteMeLastBit, kWriteMeLastBit);
+}
+
+/// Of the node that is `index` + 1 upstream: itself at the end, and nothing behind it. Of others it
+/// is known that they are there, and the rest is how nodes begin.
+uint32 Device::read_status(uint32 index) const {
+    using namespace node_status;
+    unsigned node = id_;
+    for (uint32 hops = 0; hops <= index; ++hops) {
+        node = upstream_of(node);
+        if (node == id_ && hops < index) return 0;
+    }
+    constexpr uint32 kAsNodesBegin =
+        kLaser0Bit | kLaser1Bit | kTransmitBit | kReceiveBit | kRetransmitBit;
+    const uint32 status = node == id_ ? own_status() : kAsNodesBegin;
+    const bool is_up = rmem_is_member(node_) == 1;
+    return status | kValidBit | kTwoLinksBit | (is_up ? kUpBit | kSignal0Bit | kSignal1Bit : 0) |
+           upstream_of(node) << kUpstreamShift | node;
+}
+
+uint32 Device::read_management(uint32 offset, uint32& value) {
+    if (offset >= kStatusTable + kMostNodes * kWordBytes)
+        return no_register(offset, "read", "network management", kManagementBytes);
+    const Lock lock(mutex_);
+    value = read_status((offset - kStatusTable) / kWordBytes);
+    return SCGT_SUCCESS;
+}
+
+uint32 Device::write_management(uint32 offset, uint32 value) {
+    const uint32 index = offset / kWordBytes;
+    constexpr uint32 kFirstBroadcast = kSendBroadcast / kWordBytes;
+    constexpr uint32 kFirstUnicast = kSendUnicast / kWordBytes;
+    if (index - kFirstBroadcast < kBroadcastNumbers)
+        return send({SCGT_BROADCAST_INTR, 0, index - kFirstBroadcast, value, 0});
+    if (index - kFirstUnicast < kMostNodes)
+        return send({SCGT_UNICAST_INTR, 0, index - kFirstUnicast, value, 0});
+    // Each node tells its status again at once.
+    if (index < kMostNodes) return SCGT_SUCCESS;
+    return no_register(offset, "written", "network management", kManagementBytes);
+}
+
+}  // namespace cards::scgt
