@@ -108,13 +108,14 @@ uint32 Device::listen() {
 /// In a thread of the node's.
 void Device::on_interrupt(void* with, const rmem_interrupt* interrupt) {
     auto& device = *static_cast<Device*>(with);
-    if (interrupt->missed != 0) device.arrive(SCGT_ERROR_INTR, 0, 0, SCGT_DRIVER_MISSED_INTERRUPTS);
     const auto number = static_cast<uint32>(interrupt->offset);
     if (interrupt->kind == RMEM_SENT_TO_ALL && number < kBroadcastNumbers) {
         device.arrive(SCGT_BROADCAST_INTR, interrupt->origin, number, interrupt->value);
     } else if (interrupt->kind == RMEM_SENT && number == kUnicastNumber) {
         device.arrive(SCGT_UNICAST_INTR, interrupt->origin, 0, interrupt->value);
     }
+    // Behind it: what is lost came later than what the node has kept.
+    if (interrupt->missed != 0) device.arrive(SCGT_ERROR_INTR, 0, 0, SCGT_DRIVER_MISSED_INTERRUPTS);
 }
 
 void Device::arrive(uint32 type, uint32 source, uint32 id, uint32 value) {
