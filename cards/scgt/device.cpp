@@ -34,8 +34,7 @@ Device::Device(unsigned unit, rmem_node* node)
       node_(node),
       id_(static_cast<unsigned>(rmem_id(node))),
       memory_bytes_(whole_words(rmem_size(node))),
-      settings_(default_settings()),
-      told_(error_counts()) {}
+      settings_(default_settings()) {}
 
 Device::~Device() {
     // Those that come when nobody takes them are none of the next one's.

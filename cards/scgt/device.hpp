@@ -144,7 +144,7 @@ private:
     Settings settings_;
     std::array<uint32, kControlBytes / 4> shifts_{};  ///< of counts that were written to
     uint32 latency_ = 0;
-    ErrorCounts told_;            ///< up to which LINK_STAT's bits were cleared
+    ErrorCounts told_{};          ///< up to which LINK_STAT's bits were cleared
     uint32 reported_errors_ = 0;  ///< up to which they were interrupts
     bool listens_ = false;
 };
