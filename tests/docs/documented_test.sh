@@ -65,20 +65,21 @@ for variable in $(grep -rhoE '"RMEM_[A-Z0-9_]*[A-Z]"' --include='*.?pp' \
     says rmem/base/environment_variable.cpp "\"$variable\"" "the variable"
 done
 
-# Names of functions have an underscore, as those of pages about something else have not; RFM2g's
-# begin with it.
+# Names of functions have an underscore, as those of pages about something else have not; those of
+# cards begin with the card's name.
 functions=$({
     grep -hoE '\bbbp_[a-z_]+\(' billboard/bbp.h
     grep -hoE '^RMEM_API [^(]*' rmem/rmem.h | grep -oE 'rmem_[a-z_]+$'
     sed '/^#/d' ports/*/*.h | tr '\n' ' ' | sed -E 's,/\*([^*]|\*[^/])*\*/,,g' |
         grep -oE '\b((FM|GAMMA|DP|MU)_API|static inline) [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
     grep -hoE '^(STDRFM2GCALL |char\* )RFM2g\w+\(' cards/rfm2g/*.h | grep -oE 'RFM2g\w+\('
+    grep -hoE '^SCGT_API [^(]*\(' cards/scgt/*.h | grep -oE '\w+\($'
 } | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)
 [[ $(wc -w <<<"$functions") -ge 110 ]] || {
     echo "FAILED: found no functions in the headers"
     exit 1
 }
-names=$(for page in docs/man/*.[37]; do names_of "$page"; done | grep -E '_|^RFM2g' | sort -u)
+names=$(for page in docs/man/*.[37]; do names_of "$page"; done | grep -E '_|^RFM2g|^scgt.' | sort -u)
 for function in $(comm -23 <(echo "$functions") <(echo "$names")); do
     echo "FAILED: no page in docs/man has the function $function in its NAME section"
     missing=1
