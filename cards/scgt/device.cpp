@@ -33,6 +33,7 @@ Device::Device(unsigned unit, rmem_node* node)
     : unit_(unit),
       node_(node),
       id_(static_cast<unsigned>(rmem_id(node))),
+      nodes_(static_cast<unsigned>(rmem_nodes(node))),
       memory_bytes_(whole_words(rmem_size(node))),
       settings_(default_settings()) {}
 
@@ -43,7 +44,7 @@ Device::~Device() {
 }
 
 std::string Device::place() const {
-    return fmt::format("node {} of {}", id_, rmem_nodes(node_));
+    return fmt::format("node {} of {}", id_, nodes_);
 }
 
 // ---- Who is there
@@ -58,9 +59,8 @@ std::uint64_t Device::count_of(const char* counter) const {
 bool Device::is_present(unsigned node) const {
     if (node == id_) return true;
     const auto ranks = static_cast<unsigned>(rmem_ranks(node_));
-    const auto nodes = static_cast<unsigned>(rmem_nodes(node_));
     for (unsigned rank = 0; rank < ranks; ++rank) {
-        if (rank * nodes / ranks == node && rmem_is_alive(node_, static_cast<int>(rank)) == 1)
+        if (rank * nodes_ / ranks == node && rmem_is_alive(node_, static_cast<int>(rank)) == 1)
             return true;
     }
     return false;
@@ -68,16 +68,15 @@ bool Device::is_present(unsigned node) const {
 
 /// The next one that is there, against the way that messages take; alone it is the node itself.
 unsigned Device::upstream_of(unsigned node) const {
-    const auto nodes = static_cast<unsigned>(rmem_nodes(node_));
     do {
-        node = (node + nodes - 1) % nodes;
+        node = (node + nodes_ - 1) % nodes_;
     } while (!is_present(node));
     return node;
 }
 
 unsigned Device::present_nodes() const {
     unsigned present = 0;
-    for (unsigned node = 0; node < static_cast<unsigned>(rmem_nodes(node_)); ++node)
+    for (unsigned node = 0; node < nodes_; ++node)
         if (is_present(node)) ++present;
     return present;
 }

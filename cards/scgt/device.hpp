@@ -129,6 +129,7 @@ private:
     const unsigned unit_;
     rmem_node* const node_;
     const unsigned id_;
+    const unsigned nodes_;  ///< of the ring
     const std::uint32_t memory_bytes_;
     InterruptQueue interrupts_;
 

@@ -126,15 +126,14 @@ Device::ErrorCounts Device::error_counts() const {
 /// Of a ring of two the other's writes are what has come.
 uint32 Device::spy_traffic(uint32& words) const {
     const uint32 spied = settings_.link_control >> link_control::kSpyShift;
-    const auto nodes = static_cast<uint32>(rmem_nodes(node_));
-    if (spied != id_ && spied < nodes && nodes > 2) {
+    if (spied != id_ && spied < nodes_ && nodes_ > 2) {
         return refuse(SCGT_CALL_UNSUPPORTED,
                       fmt::format("what node {} sends is counted at that node; spy on node {}, or "
                                   "look there",
                                   spied, id_));
     }
     const char* const counter = spied == id_ ? "bytes_sent" : "bytes_applied";
-    words = spied < nodes ? static_cast<uint32>(count_of(counter) / kWordBytes) : 0;
+    words = spied < nodes_ ? static_cast<uint32>(count_of(counter) / kWordBytes) : 0;
     return SCGT_SUCCESS;
 }
 

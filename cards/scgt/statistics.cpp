@@ -59,6 +59,7 @@ uint32 Device::get_statistics(uint32* values, char* text, uint32 first, uint32 c
                       fmt::format("{} statistics from {} on are more than the {} that there are",
                                   count, first, all));
     }
+    const Lock lock(mutex_);
     for (uint32 i = 0; values != nullptr && i < count; ++i) values[i] = statistic(first + i);
     if (text == nullptr) return SCGT_SUCCESS;
     const std::string list = joined(first, count);

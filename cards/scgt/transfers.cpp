@@ -196,9 +196,7 @@ uint32 Device::map(void*& memory) {
 uint32 Device::send(const scgtInterrupt& interrupt) {
     const bool is_broadcast = interrupt.type == SCGT_BROADCAST_INTR;
     // As on a ring of cards: what is for a node that is not there comes round, and that is all.
-    const bool has_receiver =
-        is_broadcast ||
-        (interrupt.id != id_ && interrupt.id < static_cast<unsigned>(rmem_nodes(node_)));
+    const bool has_receiver = is_broadcast || (interrupt.id != id_ && interrupt.id < nodes_);
     const int to = is_broadcast ? RMEM_ALL_NODES : static_cast<int>(interrupt.id);
     const unsigned number = is_broadcast ? interrupt.id : kUnicastNumber;
     bool comes_here = false;
