@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
 namespace cards::scgt {
 
@@ -152,6 +153,7 @@ uint32 Device::get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 ro
         std::int64_t now_ns = rmem::now_ns();
         while (now_ns < std::min(end_ns, begin_ns + kSpinNs) && !interrupts_.has(next)) {
             static_cast<void>(rmem_poll(node_));
+            std::this_thread::yield();  // to the node's thread, which brings it
             now_ns = rmem::now_ns();
         }
         if (interrupts_.has(next)) continue;
