@@ -39,7 +39,7 @@ constexpr const char* kApiRevision =
 class Handles final : rmem::AtFork {
 public:
     int open(unsigned unit, int& code) {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard one_at_a_time(opening_mutex_);
         auto device = of_unit(unit);
         if (!device) {
             rmem_node* const node = open_unit(unit, code);
@@ -47,17 +47,21 @@ public:
             device = std::make_shared<Device>(unit, node);
         }
         code = RMEM_OK;
+        const std::lock_guard lock(mutex_);
         devices_[++last_number] = device;
         return last_number;
     }
     /// False: there is none.
     bool close(int number) {
+        const std::lock_guard none_is_opening(opening_mutex_);
         std::shared_ptr<Device> device;  // is closed when nobody is in a call of it any more
-        const std::lock_guard lock(mutex_);
-        const auto found = devices_.find(number);
-        if (found == devices_.end()) return false;
-        device = std::move(found->second);
-        devices_.erase(found);
+        {
+            const std::lock_guard lock(mutex_);
+            const auto found = devices_.find(number);
+            if (found == devices_.end()) return false;
+            device = std::move(found->second);
+            devices_.erase(found);
+        }
         if (!of_unit(device->unit())) device->end();
         return true;
     }
@@ -85,7 +89,8 @@ private:
         // relaxed is enough: the child has one thread
         current.store(nullptr, std::memory_order_relaxed);
     }
-    std::shared_ptr<Device> of_unit(unsigned unit) const {
+    std::shared_ptr<Device> of_unit(unsigned unit) {
+        const std::lock_guard lock(mutex_);
         for (const auto& [number, device] : devices_) {
             if (device->unit() == unit) return device;
         }
@@ -95,6 +100,7 @@ private:
     static inline std::atomic<Handles*> current = nullptr;
     static inline int last_number = 0;  ///< also of a child, so that its parent's are none of its
 
+    std::mutex opening_mutex_;  ///< opening and closing may take long; before the next
     std::mutex mutex_;
     std::map<int, std::shared_ptr<Device>> devices_;
 };
