@@ -22,11 +22,11 @@ constexpr uint32 kMegabyte = 1U << 20;
 
 // ---- States
 
-/// A state is a field of a register.
+/// A state is a field of a register. Of a number the low bits count, a flag is on when it is not 0.
 struct State {
     uint32 offset;
     uint32 mask;
-    enum class Kind { plain, inverted, plus_one } kind = Kind::plain;
+    enum class Kind { number, flag, inverted_flag, plus_one } kind = Kind::number;
     bool is_read_only = false;
 };
 
@@ -37,38 +37,34 @@ using Kind = State::Kind;
 constexpr State kStates[] = {
     {kLinkControl, link_control::kNodeMask},
     {kLinkControl, link_control::kLinkSelectBit},
-    {kLinkErrors, kAll, Kind::plain, true},
-    {kLinkControl, link_control::kWrapBit},
-    {kLinkControl, link_control::kWriteMeLastBit},
+    {kLinkErrors, kAll, Kind::number, true},
+    {kLinkControl, link_control::kWrapBit, Kind::flag},
+    {kLinkControl, link_control::kWriteMeLastBit, Kind::flag},
     {kUnicastMask, 1},
     {kBroadcastMask, kAll},
-    {kLinkControl, link_control::kInterruptSelfBit},
+    {kLinkControl, link_control::kInterruptSelfBit, Kind::flag},
     {kLinkStatus, link_status::kAgeMask, Kind::plus_one, true},
-    {kMiscellaneous, miscellaneous::kUpstreamMask, Kind::plain, true},
+    {kMiscellaneous, miscellaneous::kUpstreamMask, Kind::number, true},
     {kNetTimer, kAll},
     {kLatencyTimer, kAll},
     {kTraffic, kAll},
     {kSpyTraffic, kAll},
     {kLinkControl, link_control::kSpyMask},
-    {kLinkControl, link_control::kTransmitBit},
-    {kLinkControl, link_control::kReceiveBit},
-    {kLinkControl, link_control::kRetransmitBit},
-    {kLinkControl, link_control::kLaser0Bit},
-    {kLinkControl, link_control::kLaser1Bit},
-    {kLinkStatus, link_status::kUpBit, Kind::plain, true},
-    {kLinkStatus, link_status::kSignal0Bit, Kind::plain, true},
-    {kLinkStatus, link_status::kSignal1Bit, Kind::plain, true},
-    {kUserCsr, user_csr::kNo64BitBit, Kind::inverted},
-    {kUserCsr, user_csr::kByteSwapBit},
-    {kUserCsr, user_csr::kWordSwapBit},
-    {kInterruptCsr, interrupt_csr::kLinkErrorEnableBit},
-    {kMiscellaneous, miscellaneous::kNoReadBypassBit, Kind::inverted},
+    {kLinkControl, link_control::kTransmitBit, Kind::flag},
+    {kLinkControl, link_control::kReceiveBit, Kind::flag},
+    {kLinkControl, link_control::kRetransmitBit, Kind::flag},
+    {kLinkControl, link_control::kLaser0Bit, Kind::flag},
+    {kLinkControl, link_control::kLaser1Bit, Kind::flag},
+    {kLinkStatus, link_status::kUpBit, Kind::number, true},
+    {kLinkStatus, link_status::kSignal0Bit, Kind::number, true},
+    {kLinkStatus, link_status::kSignal1Bit, Kind::number, true},
+    {kUserCsr, user_csr::kNo64BitBit, Kind::inverted_flag},
+    {kUserCsr, user_csr::kByteSwapBit, Kind::flag},
+    {kUserCsr, user_csr::kWordSwapBit, Kind::flag},
+    {kInterruptCsr, interrupt_csr::kLinkErrorEnableBit, Kind::flag},
+    {kMiscellaneous, miscellaneous::kNoReadBypassBit, Kind::inverted_flag},
 };
 static_assert(std::size(kStates) == SCGT_READ_BYPASS_ENABLE + 1);
-
-constexpr bool is_bit(uint32 mask) {
-    return std::has_single_bit(mask);
-}
 
 uint32 no_state(uint32 state) {
     return refuse(SCGT_BAD_PARAMETER, fmt::format("there is no state {}; they are 0 to {}", state,
@@ -324,18 +320,21 @@ uint32 Device::get_state(uint32 state, uint32& value) {
     uint32 all = 0;
     const uint32 result = read_register(field.offset, all);
     value = (all & field.mask) >> std::countr_zero(field.mask);
-    if (field.kind == Kind::inverted) value ^= 1;
+    if (field.kind == Kind::inverted_flag) value ^= 1;
     if (field.kind == Kind::plus_one) ++value;
     return result;
 }
 
-/// What is measured stays as it is, and that is no failure, as with the vendor's driver.
 uint32 Device::set_state(uint32 state, uint32 value) {
     if (state >= std::size(kStates)) return no_state(state);
     const State& field = kStates[state];
-    if (field.is_read_only) return SCGT_SUCCESS;
-    if (is_bit(field.mask) && field.mask != 1) value = value != 0 ? 1 : 0;
-    if (field.kind == Kind::inverted) value ^= 1;
+    if (state == SCGT_NUM_LINK_ERRS) return SCGT_SUCCESS;  // as with the driver, without effect
+    if (field.is_read_only) {
+        return refuse(SCGT_BAD_PARAMETER,
+                      fmt::format("state {} is measured, and cannot be set", state));
+    }
+    if (field.kind == Kind::flag) value = value != 0 ? 1 : 0;
+    if (field.kind == Kind::inverted_flag) value = value != 0 ? 0 : 1;
     const Lock lock(mutex_);
     uint32 all = 0;
     if (field.mask != kAll) {

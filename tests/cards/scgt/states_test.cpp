@@ -69,6 +69,16 @@ TEST_F(GtStates, what_is_set_is_kept_and_is_a_field_of_its_register) {
         EXPECT_EQ(scgtReadCR(card, s.offset), before);
         expect_done(scgtSetState(card, s.id, s.value));
     }
+    // Of a flag any bit counts, of a number the low ones.
+    for (const uint32 id : {SCGT_LASER_0_ENABLE + 0U, SCGT_TRANSMIT_ENABLE + 0U,
+                            SCGT_D64_ENABLE + 0U, SCGT_WRITE_ME_LAST + 0U}) {
+        expect_done(scgtSetState(card, id, 6));
+        EXPECT_EQ(state(card, id), 1U) << "state " << id;
+    }
+    for (const uint32 id : {SCGT_ACTIVE_LINK + 0U, SCGT_UNICAST_INT_MASK + 0U}) {
+        expect_done(scgtSetState(card, id, 6));
+        EXPECT_EQ(state(card, id), 0U) << "state " << id;
+    }
     // A card's reset is the first settings.
     expect_done(scgtWriteCR(card, 0x04, scgtReadCR(card, 0x04) | 0x1000));
     EXPECT_EQ(state(card, SCGT_TRANSMIT_ENABLE), 1U);
@@ -93,12 +103,11 @@ TEST_F(GtStates, what_a_node_cannot_have_is_refused_and_changes_nothing) {
                             SCGT_RETRANSMIT_ENABLE + 0U, SCGT_BYTE_SWAP_ENABLE + 0U})
         expect_done(scgtSetState(card, id, state(card, id)));
     // What is measured stays as it is.
-    for (const uint32 id : {SCGT_NUM_LINK_ERRS + 0U, SCGT_RING_SIZE + 0U,
-                            SCGT_UPSTREAM_NODE_ID + 0U, SCGT_LINK_UP + 0U}) {
-        const uint32 value = state(card, id);
-        expect_done(scgtSetState(card, id, 77));
-        EXPECT_EQ(state(card, id), value);
-    }
+    for (const uint32 id : {SCGT_RING_SIZE + 0U, SCGT_UPSTREAM_NODE_ID + 0U, SCGT_LINK_UP + 0U,
+                            SCGT_LASER_0_SIGNAL_DET + 0U, SCGT_LASER_1_SIGNAL_DET + 0U})
+        expect_refused(scgtSetState(card, id, 77), SCGT_BAD_PARAMETER, "measured");
+    expect_done(scgtSetState(card, SCGT_NUM_LINK_ERRS, 77));
+    EXPECT_EQ(state(card, SCGT_NUM_LINK_ERRS), 0U);
 }
 
 TEST_F(GtStates, registers_that_are_not_here_are_refused) {
