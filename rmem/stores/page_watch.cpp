@@ -111,7 +111,7 @@ public:
         return ::ioctl(asks_.get(), UFFDIO_REGISTER, &all) == 0 && set_protected(view_, true);
     }
 
-    void protect(std::size_t page) noexcept override { set_protected(pages(page, 1), true); }
+    bool protect(std::size_t page) noexcept override { return set_protected(pages(page, 1), true); }
 
     void wait(std::int64_t ns, const OnStore& on_store) override {
         if (ns > 0 && !await({asks_.get(), bell_.get()}, ns)) return;
@@ -176,9 +176,12 @@ public:
         return false;
     }
 
-    void protect(std::size_t page) noexcept override {
+    bool protect(std::size_t page) noexcept override {
+        // A handler that has told of its page may be about to unprotect it.
+        // (5) - this acquire-load synchronizes-with the release-add (6)
+        if (handlers_.load(std::memory_order_acquire) != 0) return false;
         const auto part = pages(page, 1);
-        ::mprotect(part.data(), part.size(), PROT_READ);
+        return ::mprotect(part.data(), part.size(), PROT_READ) == 0;
     }
 
     void wait(std::int64_t ns, const OnStore& on_store) override {
@@ -224,14 +227,20 @@ private:
                 ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
             return false;
         }
+        // relaxed is enough: (4) publishes it
+        handlers_.fetch_add(1, std::memory_order_relaxed);
         // (4) - this release synchronizes-with the acq_rel exchange (3)
         stored_[page / kBits].fetch_or(std::uint64_t{1} << (page % kBits),
                                        std::memory_order_release);
         ring(bell_);
         const auto part = pages(page, 1);
-        return ::mprotect(part.data(), part.size(), PROT_READ | PROT_WRITE) == 0;
+        const bool is_done = ::mprotect(part.data(), part.size(), PROT_READ | PROT_WRITE) == 0;
+        // (6) - this release-add synchronizes-with the acquire-load (5)
+        handlers_.fetch_add(-1, std::memory_order_release);
+        return is_done;
     }
 
+    std::atomic<int> handlers_{0};  ///< that are between telling of a page and its unprotection
     std::vector<std::atomic<std::uint64_t>> stored_;  ///< a bit for each page
 };
 

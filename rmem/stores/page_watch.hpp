@@ -37,7 +37,8 @@ public:
     PageWatch(const PageWatch&) = delete;
     PageWatch& operator=(const PageWatch&) = delete;
 
-    virtual void protect(std::size_t page) noexcept = 0;
+    /// False: not now, since a store that was told of may not be made yet.
+    [[nodiscard]] virtual bool protect(std::size_t page) noexcept = 0;
     /// Waits for stores, `ns` at most. For each page it calls `on_store`, which says how many pages
     /// from this one on need no protection any more (one at least), and then the store is made.
     virtual void wait(std::int64_t ns, const OnStore& on_store) = 0;

@@ -197,7 +197,7 @@ bool ScannedStores::has_cooled(const HotPage& hot) {
     const bool is_quiet = now_ns_ - changed_ns_ >= kHotNs;
     if (now_ns_ - hot.changed_ns < kHotNs || (!is_quiet && hot_.size() <= kFewPages)) return false;
     const std::size_t begin = hot.page * kPageBytes;
-    watch_->protect(hot.page);
+    if (!watch_->protect(hot.page)) return false;
     // Something may have been stored before that.
     if (begin < bytes_ && twin_.differs(begin, std::min(kPageBytes, bytes_ - begin))) return false;
     is_hot_[hot.page] = false;
