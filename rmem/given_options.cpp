@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/base/given_options.hpp"
+#include "rmem/given_options.hpp"
 
 #include "rmem/base/quantity.hpp"
 #include "rmem/rmem.h"

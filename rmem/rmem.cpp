@@ -2,7 +2,7 @@
 #include "rmem/rmem.h"
 
 #include "rmem/base/failures.hpp"
-#include "rmem/base/given_options.hpp"
+#include "rmem/given_options.hpp"
 #include "rmem/node_impl.hpp"
 
 #include <fmt/format.h>
