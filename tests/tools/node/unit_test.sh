@@ -25,7 +25,8 @@ await() { # <sentence>
 for link in direct ring udp; do
     options=(--link "$link" --nodes 1 --node 0 --ranks 2 --size 64K)
     if [[ $link == udp ]]; then options+=(--interface lo); fi
-    "$rmem" node --unit 5 --ring "unit-$$" "${options[@]}" 2>"$work/node.log" &
+    : >"$work/node.log"  # the last one's sentence is not this one's
+    "$rmem" node --unit 5 --ring "unit-$$" "${options[@]}" 2>>"$work/node.log" &
     node=$!
     await "unit 5 is node 0 of ring 'unit-$$'"
     file=$work/rmem/unit-5
