@@ -10,9 +10,8 @@ int main(void) {
     uint32 word = 42, got = 0, bytes = 0;
     uint32 status = scgtOpen(0, &card);
     if (status == SCGT_SUCCESS)
-        status = scgtWrite(&card, 0x100, &word, sizeof word, SCGT_RW_PIO, &bytes, NULL);
-    if (status == SCGT_SUCCESS)
-        status = scgtRead(&card, 0x100, &got, sizeof got, SCGT_RW_PIO, &bytes);
+        status = scgtWrite(&card, 0x100, &word, sizeof word, 0, &bytes, NULL);
+    if (status == SCGT_SUCCESS) status = scgtRead(&card, 0x100, &got, sizeof got, 0, &bytes);
     if (status != SCGT_SUCCESS || got != 42 || bytes != sizeof got) {
         printf("%s\n", scgtGetErrStr(status));
         return 1;

@@ -79,7 +79,8 @@ functions=$({
     echo "FAILED: found no functions in the headers"
     exit 1
 }
-names=$(for page in docs/man/*.[37]; do names_of "$page"; done | grep -E '_|^RFM2g|^scgt.' | sort -u)
+names=$(for page in docs/man/*.[37]; do names_of "$page"; done |
+    grep -E '_|^RFM2g|^scgt.' | sort -u)
 for function in $(comm -23 <(echo "$functions") <(echo "$names")); do
     echo "FAILED: no page in docs/man has the function $function in its NAME section"
     missing=1

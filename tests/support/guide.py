@@ -37,7 +37,7 @@ SOURCE = pathlib.Path(os.environ["RMEM_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["RMEM_BUILD_DIR"])
 LIBRARIES = {"rmem": "rmem", "billboard": "billboard"} | {
     port: f"ports/{port}" for port in ("fm", "gamma", "dp", "munet")
-}
+} | {card: f"cards/{card}" for card in ("rfm2g", "scgt")}
 PATIENCE_S = 180
 WARNINGS = "-Wall -Wextra -Werror"
 
@@ -114,7 +114,7 @@ def make_tools(work):
     for name, folder in LIBRARIES.items():
         (work / "pkgconfig" / f"{name}.pc").write_text(
             f"Name: {name}\nDescription: of the build\nVersion: 0\n"
-            f"Cflags: {WARNINGS} -I{SOURCE} -I{SOURCE}/ports\n"
+            f"Cflags: {WARNINGS} -I{SOURCE} -I{SOURCE}/ports -I{SOURCE / folder}\n"
             f"Libs: -L{BUILD / folder} -l{name} -Wl,-rpath,{found}\n",
             encoding="utf-8",
         )
