@@ -216,6 +216,7 @@ LAYERS = (
     "cards/common",
     "cards/rfm2g",
     "cards/scgt",
+    "cards/scramnet_plus",
     "ports/common",
     "ports/fm | ports/gamma | ports/dp",
     "ports/munet",

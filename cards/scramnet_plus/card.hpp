@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The card of a process: a node of a ring, its registers (CSRs), and an auxiliary control RAM
+/// (ACR) for each long word of the memory.
+///
+/// What a register's bits do here is said in scrhwd.h and scrplus.h; a bit that does nothing is
+/// kept. Status comes from the node: CSR1 has a bit for each of its counters of errors that has
+/// moved since the last read.
+/// Thread safety: any thread, but the destructor. Calls of the node that rmem.h gives to one thread
+///   at a time come one after the other; a transfer that waits for room lets others in between.
+/// Errors: -1 (refuse.hpp), with the sentence in rmem_last_error().
+/// Trust: offsets, lengths, numbers and values are a program's, and checked here; buffers are as
+///   large as it says. A file that is loaded is checked for its size alone, since anything may be
+///   in the memory.
+/// Units: bytes, unless they are long words; ticks of the counter in CSR13 are as its mode says.
+/// Source: the SC150e's hardware reference, and the vendor's headers.
+
+#include "cards/scramnet_plus/refuse.hpp"
+#include "cards/scramnet_plus/scrplus.h"
+#include "rmem/rmem.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace cards::scramnet_plus {
+
+class Card {
+public:
+    static constexpr unsigned kRegisters = 16;
+
+    /// Has the node from now on.
+    Card(unsigned unit, rmem_node* node);
+    ~Card();
+    Card(const Card&) = delete;
+    Card& operator=(const Card&) = delete;
+
+    unsigned unit() const { return unit_; }
+    std::size_t memory_bytes() const { return memory_bytes_; }
+
+    // ---- Memory
+    /// For plain stores.
+    int map(void*& memory);
+    /// Whole long words, turned round as the byte order says.
+    int read(std::size_t offset, void* to, std::size_t bytes);
+    int write(std::size_t offset, const void* from, std::size_t bytes);
+    int fill(std::uint32_t value);
+    int save(const char* path);
+    int load(const char* path);
+    int set_byte_order(unsigned char mode);
+    unsigned char byte_order();
+    /// Waits until own writes have arrived, a while at most.
+    void await_arrival();
+
+    // ---- Registers
+    /// 0xFFFF for one that there is not.
+    std::uint16_t read_register(unsigned number);
+    int write_register(unsigned number, std::uint16_t value);
+    /// The bits of `mask` become those of `bits`.
+    int change_register(unsigned number, std::uint16_t mask, std::uint16_t bits);
+    /// CSR1 without clearing it.
+    std::uint16_t status();
+    void reset();
+    /// The fields of CSR3, whatever CSR8_IDMX says.
+    std::uint8_t own_id();
+    void set_own_id(std::uint8_t id);
+    void set_receive_id(std::uint8_t id);
+    void set_first_age(std::uint8_t age);
+    /// Those with a program that runs.
+    unsigned present_nodes() const;
+
+    // ---- Interrupts
+    std::uint8_t acr(std::size_t word);
+    int set_acr(std::size_t word, std::uint8_t value);
+    int fill_acrs(std::uint8_t value);
+    int save_acrs(const char* path);
+    int load_acrs(const char* path);
+    /// The oldest address, out of the FIFO; nothing: it is empty.
+    std::optional<std::uint32_t> take_interrupt();
+    /// Readable when interrupts wait; -1 until a word has been watched.
+    int descriptor();
+
+private:
+    using Lock = std::lock_guard<std::mutex>;
+
+    /// Counters of the node that stand for bits of CSR1, and of CSR9.
+    static constexpr std::size_t kErrors = 10;
+    using Counts = std::array<std::uint64_t, kErrors>;
+
+    // ---- Memory
+    int check_range(std::size_t offset, const void* buffer, std::size_t bytes) const;
+    int put(std::size_t offset, const void* from, std::size_t bytes);
+
+    // ---- Registers. Called under the lock.
+    bool has(unsigned number, std::uint16_t bits) const {
+        return (registers_[number] & bits) == bits;
+    }
+    int set_register(unsigned number, std::uint16_t value);
+    int set_modes(unsigned number, std::uint16_t value);
+    std::uint16_t identity() const;
+    std::uint64_t count_of(const char* counter) const;
+    Counts error_counts() const;
+    std::uint16_t look_at_status();
+
+    // ---- The counter of CSR13
+    enum class Counting { errors, triggers, round, events, time, slow_time };
+    Counting counting() const;
+    std::uint64_t counter_source() const;
+    std::uint16_t measure_round();
+    std::uint16_t read_counter();
+    void start_counter(std::uint16_t from);
+
+    // ---- Interrupts
+    struct Effect {
+        bool watches = false;
+        bool marks = false;
+        bool operator==(const Effect&) const = default;
+    };
+    Effect effect_of(std::uint8_t acr) const;
+    int trigger() const;
+    std::uint8_t acr_at(std::size_t word) const { return word < acrs_.size() ? acrs_[word] : 0; }
+    int apply_effect(std::size_t word, std::size_t words, Effect effect);
+    int apply_acrs();
+    void drop_effects();
+    bool has_interrupt();
+    void empty_fifo();
+
+    const unsigned unit_;
+    rmem_node* const node_;
+    const std::size_t memory_bytes_;
+
+    std::mutex mutex_;  ///< the node's calls, and what is below
+    std::array<std::uint16_t, kRegisters> registers_{};
+    std::uint8_t own_id_;
+    std::uint8_t receive_id_;
+    std::uint8_t first_age_ = 0;  ///< of messages
+    unsigned char byte_order_ = Long_mode;
+    bool is_armed_ = false;
+    std::uint16_t latched_ = 0;        ///< of CSR1
+    Counts told_;                      ///< up to which CSR1 has latched
+    std::uint64_t counter_base_ = 0;   ///< CSR13 is this and its source
+    std::uint64_t counter_wraps_ = 0;  ///< that CSR1 has latched
+    std::uint16_t last_round_ = 0;
+    std::vector<std::uint8_t> acrs_;  ///< empty: all are 0
+    bool has_effects_ = false;
+    std::optional<std::uint32_t> first_;  ///< out of the FIFO: what CSR5 and CSR4 show
+    int descriptor_ = -1;
+};
+
+}  // namespace cards::scramnet_plus

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A ring of SCRAMNet+ cards: unit 0 is node 0, unit 1 node 1, …, all of this host. A process has
+/// one card by the calls of the cards; other nodes are a Child's, or Peers.
+///
+///     struct Something : PlusCards { Something() : PlusCards(LinkKind::ring) {} };
+///     const PlusCard card(0);
+///     const Peer b(1);
+///     EXPECT_EQ(rmem_write_word(b, 0x100, 42), RMEM_OK);
+///     EXPECT_TRUE(comes([] { return get_base_mem()[0x40] == 42; }));
+
+#include "cards/common/unit.hpp"
+#include "cards/scramnet_plus/scrplus.h"
+#include "rmem/config.hpp"
+#include "rmem/rmem.h"
+#include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rmem::test {
+
+/// The card of this process, until the end.
+class PlusCard {
+public:
+    explicit PlusCard(int unit) { EXPECT_EQ(sp_scram_init(unit), 0) << rmem_last_error(); }
+    ~PlusCard() {
+        EXPECT_EQ(scr_mem_mm(UNMAP), 0) << rmem_last_error();
+        EXPECT_EQ(scr_reg_mm(UNMAP), 0) << rmem_last_error();
+    }
+    PlusCard(const PlusCard&) = delete;
+    PlusCard& operator=(const PlusCard&) = delete;
+};
+
+/// A further node in the same process.
+class Peer {
+public:
+    explicit Peer(unsigned unit) {
+        int code = 0;
+        node_ = cards::open_unit(unit, code);
+        EXPECT_NE(node_, nullptr) << rmem_last_error();
+    }
+    ~Peer() { rmem_close(node_); }
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
+    operator rmem_node*() const { return node_; }
+
+private:
+    rmem_node* node_ = nullptr;
+};
+
+class PlusCards : public ::testing::Test {
+protected:
+    static constexpr std::size_t kBytes = 16384;
+
+    explicit PlusCards(LinkKind link, unsigned nodes = 2, cards::Settings further = {}) {
+        std::filesystem::create_directory(folder_);
+        ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+        for (unsigned unit = 0; unit < nodes; ++unit) {
+            cards::Settings settings{{"RMEM_RING", name_.get()},
+                                     {"RMEM_LINK", name_of(link)},
+                                     {"RMEM_NODE", std::to_string(unit)},
+                                     {"RMEM_NODES", std::to_string(nodes)},
+                                     {"RMEM_SIZE", std::to_string(kBytes)},
+                                     {"RMEM_GROUP", own_group(name_.get())},
+                                     {"RMEM_INTERFACE", "lo"}};
+            settings.insert(settings.end(), further.begin(), further.end());
+            units_.push_back(std::make_unique<cards::PublishedUnit>(unit, settings));
+        }
+    }
+    ~PlusCards() override {
+        ::unsetenv("XDG_RUNTIME_DIR");
+        units_.clear();
+        std::filesystem::remove_all(folder_);
+    }
+
+    static unsigned csr(int number) { return scr_csr_read(static_cast<char>(number)); }
+    static void set_csr(int number, unsigned value) {
+        scr_csr_write(static_cast<char>(number), static_cast<unsigned short>(value));
+    }
+    static int write_word(std::size_t offset, std::uint32_t value) {
+        return scr_dma_write(&value, offset, sizeof value);
+    }
+    /// Until what another node does shows here.
+    template <class Condition>
+    static bool comes(Condition&& condition) {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        while (!condition()) {
+            if (std::chrono::steady_clock::now() > until) return false;
+            std::this_thread::yield();
+        }
+        return true;
+    }
+    static bool has(rmem_node* node, std::size_t offset, std::uint32_t value) {
+        return comes([=] { return rmem_load(node, offset) == value; });
+    }
+    /// The call before said so.
+    static void expect_sentence(const char* part) {
+        EXPECT_THAT(rmem_last_error(), ::testing::HasSubstr(part));
+    }
+    static void expect_refused(int found, const char* part) {
+        EXPECT_EQ(found, -1);
+        expect_sentence(part);
+    }
+
+    const RingName name_;
+    const std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("scramnet-plus-" + name_.get());
+
+private:
+    std::vector<std::unique_ptr<cards::PublishedUnit>> units_;
+};
+
+/// Two cards on each link that a host has.
+class PlusCardsOnLinks : public PlusCards, public ::testing::WithParamInterface<LinkKind> {
+protected:
+    PlusCardsOnLinks() : PlusCards(GetParam()) {}
+};
+#define SCRAMNET_ON_ALL_LINKS(Suite)                                                             \
+    INSTANTIATE_TEST_SUITE_P(Links, Suite,                                                       \
+                             ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp), \
+                             [](const auto& link) { return name_of(link.param); })
+
+}  // namespace rmem::test
