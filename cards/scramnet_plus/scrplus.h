@@ -68,7 +68,7 @@
 
 /* ---- CSR1: what has been since it was last read. Writing it, whatever, arms interrupts. */
 
-#define CSR1_TXFF 0x0001  /* a write found no room, or was lost for want of it */
+#define CSR1_TXFF 0x0001  /* a write found no room, or was lost because of that */
 #define CSR1_TXFNE 0x0002 /* no latch: own writes are still under way */
 #define CSR1_TXF78 0x0004 /* with CSR1_TXFF */
 #define CSR1_INTFF 0x0010 /* the interrupt FIFO was full */

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cards/scramnet_plus/process.hpp"
+
+#include "cards/common/unit.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+int sp_plus_flag = 1;
+int scr_registers_mapped = 0;
+int scr_memory_mapped = 0;
+int scr_csr_fd = -1;
+
+namespace cards::scramnet_plus {
+
+namespace {
+
+constexpr int kMemoryNotMapped = -3;
+constexpr int kNotOpened = -4;
+
+}  // namespace
+
+// ---- Refusals
+
+int no_card() {
+    return refuse("no card is mapped; call sp_scram_init, or scr_reg_mm(MAP) and scr_mem_mm(MAP)");
+}
+
+int no_argument(const char* call, int argument, const char* known) {
+    return refuse(fmt::format("{} knows no {}; give {}", call, argument, known));
+}
+
+int no_place(const char* what) {
+    return refuse(fmt::format("the place for {} is a null pointer; give an address", what));
+}
+
+// ---- The card of the process
+
+Process& Process::get() {
+    static Process* const process = new Process;
+    static const Ending ending{*process};
+    return *process;
+}
+
+Process::Ending::~Ending() {
+    if (const std::shared_ptr<Card> card = process.card()) card->await_arrival();
+}
+
+std::shared_ptr<Card> Process::card() {
+    const Lock lock(mutex_);
+    leave_to_parent();
+    return card_;
+}
+
+void* Process::memory() {
+    const Lock lock(mutex_);
+    leave_to_parent();
+    return memory_;
+}
+
+int Process::choose(int unit) {
+    const Lock lock(mutex_);
+    leave_to_parent();
+    if (const int result = check(unit); result != kDone) return result;
+    unit_ = static_cast<unsigned>(unit);
+    return kDone;
+}
+
+int Process::map_all(int unit) {
+    const Lock lock(mutex_);
+    leave_to_parent();
+    if (const int result = check(unit); result != kDone) return result;
+    unit_ = static_cast<unsigned>(unit);
+    if (open() != kDone) return kNotOpened;
+    scr_registers_mapped = 1;
+    return map() == kDone ? kDone : kMemoryNotMapped;
+}
+
+int Process::map_memory() {
+    const Lock lock(mutex_);
+    leave_to_parent();
+    if (open() != kDone) return kRefused;
+    return map();
+}
+
+int Process::map_registers() {
+    const Lock lock(mutex_);
+    leave_to_parent();
+    if (open() != kDone) return kRefused;
+    scr_registers_mapped = 1;
+    return kDone;
+}
+
+int Process::unmap(int& mapped) {
+    const Lock lock(mutex_);
+    leave_to_parent();
+    if (mapped == 0) return refuse("it is not mapped; map it first");
+    mapped = 0;
+    close_unused();
+    return kDone;
+}
+
+void Process::show_descriptor(Card& card) {
+    const Lock lock(mutex_);
+    if (card_.get() == &card && scr_registers_mapped != 0) scr_csr_fd = card.descriptor();
+}
+
+int Process::check(int unit) const {
+    if (unit < 0) return refuse(fmt::format("there is no unit {}; they are 0, 1, …", unit));
+    if (card_ && card_->unit() != static_cast<unsigned>(unit)) {
+        return refuse(
+            fmt::format("unit {} is mapped, and a process has one at a time; unmap "
+                        "its memory and its registers first",
+                        card_->unit()));
+    }
+    return kDone;
+}
+
+int Process::open() {
+    if (card_) return kDone;
+    int code = RMEM_OK;
+    rmem_node* const node = open_unit(unit_, code);
+    if (node == nullptr) {
+        // Programs tell a number alone, and that does not say what to start.
+        static_cast<void>(std::fprintf(stderr, "scramnet_plus: %s\n", rmem_last_error()));
+        return kRefused;
+    }
+    card_ = std::make_shared<Card>(unit_, node);
+    owner_ = ::getpid();
+    return kDone;
+}
+
+int Process::map() {
+    const int result = card_->map(memory_);
+    if (result == kDone) {
+        scr_memory_mapped = 1;
+    } else {
+        memory_ = nullptr;
+        close_unused();
+    }
+    return result;
+}
+
+void Process::close_unused() {
+    if (scr_memory_mapped == 0) memory_ = nullptr;
+    if (scr_registers_mapped == 0) scr_csr_fd = -1;
+    if (scr_memory_mapped == 0 && scr_registers_mapped == 0) card_.reset();
+}
+
+/// A fork()ed child has none of it.
+void Process::leave_to_parent() {
+    if (!card_ || owner_ == ::getpid()) return;
+    scr_memory_mapped = scr_registers_mapped = 0;
+    close_unused();
+}
+
+}  // namespace cards::scramnet_plus

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The card of this process, which the calls have no handle of, and how they reach it.
+///
+/// The card is there while its registers or its memory are mapped, and longer for calls that are
+/// under way. A fork()ed child begins with none.
+/// Thread safety: any thread.
+/// Errors: -1 and the other results of scrproto.h, with the sentence in rmem_last_error().
+
+#include "cards/scramnet_plus/card.hpp"
+
+#include <sys/types.h>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace cards::scramnet_plus {
+
+class Process {
+public:
+    /// Never destroyed: at the end of a program other threads may still use the memory.
+    static Process& get();
+
+    /// Null: nothing is mapped.
+    std::shared_ptr<Card> card();
+    void* memory();
+    /// The unit that is mapped next.
+    int choose(int unit);
+    int map_all(int unit);
+    int map_memory();
+    int map_registers();
+    /// One of scr_registers_mapped and scr_memory_mapped.
+    int unmap(int& mapped);
+    /// In scr_csr_fd, for programs that wait.
+    void show_descriptor(Card& card);
+
+private:
+    using Lock = std::lock_guard<std::mutex>;
+    /// What a program writes before it ends arrives, as with a card.
+    struct Ending {
+        Process& process;
+        ~Ending();
+    };
+
+    // ---- Called under the lock.
+    int check(int unit) const;
+    int open();
+    int map();
+    void close_unused();
+    void leave_to_parent();
+
+    std::mutex mutex_;
+    unsigned unit_ = 0;
+    std::shared_ptr<Card> card_;
+    pid_t owner_ = -1;
+    void* memory_ = nullptr;
+};
+
+int no_card();
+int no_argument(const char* call, int argument, const char* known);
+int no_place(const char* what);
+
+/// Calls `body` with the card. `otherwise` where none is mapped, or the body throws.
+template <class Result, class Body>
+Result on_card(Result otherwise, Body&& body) noexcept {
+    try {
+        Process& process = Process::get();
+        const std::shared_ptr<Card> card = process.card();
+        if (!card) {
+            no_card();
+            return otherwise;
+        }
+        const auto result = static_cast<Result>(body(*card));
+        process.show_descriptor(*card);
+        return result;
+    } catch (...) {
+        static_cast<void>(rmem::failed_with(std::current_exception()));
+        return otherwise;
+    }
+}
+
+template <class Body>
+int on_card(Body&& body) noexcept {
+    return on_card(kRefused, std::forward<Body>(body));
+}
+
+/// For calls that return nothing.
+template <class Body>
+void tell_card(Body&& body) noexcept {
+    static_cast<void>(on_card(std::forward<Body>(body)));
+}
+
+/// Calls `body` with the process.
+template <class Body>
+int on_process(Body&& body) noexcept {
+    try {
+        return body(Process::get());
+    } catch (...) {
+        static_cast<void>(rmem::failed_with(std::current_exception()));
+        return kRefused;
+    }
+}
+
+/// MEM or ACR.
+template <class Memory, class Acrs>
+int on_part(const char* call, int part, Memory&& memory, Acrs&& acrs) {
+    if (part == MEM) return memory();
+    if (part == ACR) return acrs();
+    return no_argument(call, part, "MEM or ACR");
+}
+
+}  // namespace cards::scramnet_plus
