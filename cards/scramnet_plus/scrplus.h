@@ -29,12 +29,11 @@
  * The node      takes part in the ring from its mapping to its unmapping. CSR0_INSRT, TXEN and RXEN
  *               are kept and read back, and hold nothing up. At its exit a program waits, at most
  *               1 s, until what it wrote has arrived.
- * Registers     belong to the process, as do the ACRs; those of other processes on the node stay
- *               theirs. Writing bits that do nothing here (scramnet_plus(7) has the table) is no
- *               error: they are kept.
- * Interrupts    are addresses, in a FIFO of 1024. They go to one of the processes that share a
- *               node. Calls and registers that look at the FIFO bring them in; poll(2) on
- *               scr_csr_fd waits for them.
+ * Registers     and ACRs are kept by the process. Writing bits that do nothing here
+ *               (scramnet_plus(7) says which) is no error: they read back.
+ * Interrupts    are addresses, in a FIFO of 1024. What ACRs do is of the node, and each interrupt
+ *               goes to one of the processes that share it: one alone should use them. Calls and
+ *               registers that look at the FIFO bring them in; poll(2) on scr_csr_fd waits.
  * Threads       Any thread may call. CSR5 and CSR4 are two reads: one thread should take.
  * Fork          In a fork()ed child nothing is mapped; it may map the unit itself.
  * Errors        Results of scrproto.h; the sentence behind one is rmem_last_error() (rmem/rmem.h),
@@ -71,7 +70,7 @@
 #define CSR1_TXFF 0x0001  /* a write found no room, or was lost because of that */
 #define CSR1_TXFNE 0x0002 /* no latch: own writes are still under way */
 #define CSR1_TXF78 0x0004 /* with CSR1_TXFF */
-#define CSR1_INTFF 0x0010 /* the interrupt FIFO was full */
+#define CSR1_INTFF 0x0010 /* an interrupt found the FIFO full, and is lost */
 #define CSR1_PV 0x0020    /* never: no protocol violation */
 #define CSR1_BM 0x0080    /* a message was not valid */
 #define CSR1_RXO 0x0100   /* never: no overflow of the receiver */

@@ -78,10 +78,13 @@ dump "$work/now/gamma.abi" "$tree" gamma/libgamma.h
 dump "$work/now/dp.abi" "$tree" dp/dp.h dp/graph.h
 dump "$work/now/munet.abi" "$tree" munet/munet.h
 dump "$work/now/scgt.abi" "$tree" scgt/scgtapi.h scgt/systypes.h
+dump "$work/now/scramnet_plus.abi" "$tree" scramnet_plus/scrplus.h scramnet_plus/scr.h \
+    scramnet_plus/scrhwd.h scramnet_plus/scrproto.h
 dump "$work/now/rfm2g.abi" "$tree" rfm2g/rfm2g_api.h rfm2g/rfm2g_defs.h rfm2g/rfm2g_errno.h \
     rfm2g/rfm2g_osspec.h rfm2g/rfm2g_regs.h rfm2g/rfm2g_types.h
 for library in rmem/librmem billboard/libbillboard ports/{fm/libfm,gamma/libgamma,dp/libdp} \
-    ports/munet/libmunet cards/{rfm2g/librfm2g,scgt/libscgt}; do
+    ports/munet/libmunet cards/{rfm2g/librfm2g,scgt/libscgt} \
+    cards/scramnet_plus/libscramnet_plus; do
     name=${library##*/lib}
     nm -D --defined-only "$build/$library.so" | awk 'NF == 3 && $3 ~ /@@/ { print $3 }' |
         grep -v _PRIVATE_ | sort >"$work/now/$name.names"
@@ -139,6 +142,7 @@ is_seen ports/dp/dp.h 's/uint64_t again;.*/uint32_t again;/'
 is_seen ports/munet/munet.h '/mu_wait/d'
 is_seen cards/rfm2g/rfm2g_api.h 's/RFM2G_UINT32 Value);/RFM2G_UINT16 Value);/'
 is_seen cards/scgt/scgtapi.h 's/uint32 seqNum;/int seqNum;/'
+is_seen cards/scramnet_plus/scr.h 's/unsigned short csr_arg;/unsigned int csr_arg;/'
 is_seen ports/gamma/libgamma.h 's/long gamma_msglen/int gamma_msglen/'
 printf 'one@@RMEM_0.1\n' >"$work/new.names"
 printf 'one@@RMEM_0.1\ntwo@@RMEM_0.1\n' >"$work/old.names"

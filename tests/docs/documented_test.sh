@@ -74,6 +74,7 @@ functions=$({
         grep -oE '\b((FM|GAMMA|DP|MU)_API|static inline) [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
     grep -hoE '^(STDRFM2GCALL |char\* )RFM2g\w+\(' cards/rfm2g/*.h | grep -oE 'RFM2g\w+\('
     grep -hoE '^SCGT_API [^(]*\(' cards/scgt/*.h | grep -oE '\w+\($'
+    grep -hoE '^SCRAMNET_API [^(]*\(' cards/scramnet_plus/*.h | grep -oE '\w+\($'
 } | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)
 [[ $(wc -w <<<"$functions") -ge 110 ]] || {
     echo "FAILED: found no functions in the headers"
