@@ -31,6 +31,7 @@ int Card::trigger() const {
 }
 
 int Card::apply_effect(std::size_t word, std::size_t words, Effect effect) {
+    if (!has_effects_ && effect == Effect{}) return kDone;
     const std::size_t offset = word * kWordBytes, bytes = words * kWordBytes;
     int code = effect.watches ? rmem_watch(node_, offset, bytes, trigger())
                               : rmem_unwatch(node_, offset, bytes);

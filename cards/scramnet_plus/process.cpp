@@ -74,8 +74,9 @@ int Process::map_all(int unit) {
     if (const int result = check(unit); result != kDone) return result;
     unit_ = static_cast<unsigned>(unit);
     if (open() != kDone) return kNotOpened;
+    if (map() != kDone) return kMemoryNotMapped;
     scr_registers_mapped = 1;
-    return map() == kDone ? kDone : kMemoryNotMapped;
+    return kDone;
 }
 
 int Process::map_memory() {

@@ -59,6 +59,17 @@ TEST_F(OpeningPlusCards, registers_and_memory_are_mapped_each_by_itself) {
     expect_refused(scr_reg_mm(7), "MAP (0)");
 }
 
+TEST_F(OpeningPlusCards, memory_that_cannot_be_mapped_leaves_nothing_mapped) {
+    ::setenv("RMEM_STORES", "sometimes", 1);
+    EXPECT_EQ(sp_scram_init(0), -3);
+    expect_sentence("RMEM_STORES");
+    EXPECT_EQ(scr_registers_mapped, 0);
+    expect_refused(scr_mem_mm(MAP), "RMEM_STORES");
+    ::unsetenv("RMEM_STORES");
+    const PlusCard card(0);
+    EXPECT_EQ(scr_registers_mapped, 1);
+}
+
 TEST_F(OpeningPlusCards, a_process_has_one_unit_at_a_time) {
     EXPECT_EQ(sp_cfg_read(1), 0);
     EXPECT_EQ(scr_reg_mm(MAP), 0);
