@@ -218,21 +218,16 @@ TEST_F(RegistersOfAPlusCard, the_counter_tells_time_and_its_overflow_once) {
 
 // ---- What needs a ring
 
-struct ModesOfPlusCards : PlusCards {
-    explicit ModesOfPlusCards(LinkKind link = LinkKind::ring, cards::Settings further = {})
-        : PlusCards(link, 2, std::move(further)) {}
-};
-
 /// Each write is counted when it comes; on link ring counts follow in groups.
-struct CountsOfPlusCards : ModesOfPlusCards {
-    CountsOfPlusCards() : ModesOfPlusCards(LinkKind::udp) {}
+struct RingOfPlusCards : PlusCards {
+    RingOfPlusCards() : PlusCards(LinkKind::udp) {}
 
     static bool has_arrived() {
         return comes([] { return (csr(SCR_CSR1) & CSR1_TXFNE) == 0; });
     }
 };
 
-TEST_F(CountsOfPlusCards, the_counter_counts_what_comes_and_how_long_a_round_takes) {
+TEST_F(RingOfPlusCards, the_counter_counts_what_comes_and_how_long_a_round_takes) {
     const PlusCard card(0);
     const Peer peer(1);
     EXPECT_EQ(sp_set_cntr(CNTR_NET_EVENTS), 0);
@@ -243,16 +238,26 @@ TEST_F(CountsOfPlusCards, the_counter_counts_what_comes_and_how_long_a_round_tak
     EXPECT_GT(csr(SCR_CSR13), 0U);
 }
 
-TEST_F(ModesOfPlusCards, write_me_last_shows_an_own_write_when_it_has_come_round) {
+TEST_F(RingOfPlusCards, write_me_last_shows_an_own_write_when_it_has_come_round) {
     const PlusCard card(0);
-    const Peer peer(1);
+    Child stopped([] {
+        const PlusCard own(1);
+        ::raise(SIGSTOP);
+        EXPECT_TRUE(comes([] { return get_base_mem()[0x10] == 10; }));
+    });
+    stopped.await_stop();
     scr_wml_mm(WRITE_ME_LAST);
     EXPECT_EQ(write_word(0x40, 9), 0);
+    EXPECT_EQ(get_base_mem()[0x10], 0U);
+    stopped.resume();
     EXPECT_TRUE(comes([] { return get_base_mem()[0x10] == 9; }));
-    EXPECT_EQ(rmem_load(peer, 0x40), 9U);
+    scr_wml_mm(WRITE_DIRECT);
+    EXPECT_EQ(write_word(0x40, 10), 0);
+    EXPECT_EQ(get_base_mem()[0x10], 10U);
+    EXPECT_EQ(stopped.wait(), 0);
 }
 
-TEST_F(CountsOfPlusCards, the_data_filter_is_on_when_it_is_for_all_memory) {
+TEST_F(RingOfPlusCards, the_data_filter_is_on_when_it_is_for_all_memory) {
     const PlusCard card(0);
     const Peer peer(1);
     const auto sent_of_two = [&](std::uint32_t value) {
@@ -276,8 +281,8 @@ TEST_F(CountsOfPlusCards, the_data_filter_is_on_when_it_is_for_all_memory) {
 }
 
 /// A message takes so long that the FIFO fills.
-struct FullPlusCard : ModesOfPlusCards {
-    FullPlusCard() : ModesOfPlusCards(LinkKind::ring, {{"RMEM_TIMING", "scramnet-burst"}}) {}
+struct FullPlusCard : PlusCards {
+    FullPlusCard() : PlusCards(LinkKind::ring, 2, {{"RMEM_TIMING", "scramnet-burst"}}) {}
 };
 
 TEST_F(FullPlusCard, status_latches_a_full_fifo_until_it_is_read) {
