@@ -44,6 +44,7 @@ void add_list(cli::App& app);
 void add_env(cli::App& app);
 void add_clean(cli::App& app);
 void add_doctor(cli::App& app);
+void add_conform(cli::App& app);
 void add_profiles(cli::App& app);
 void add_bench(cli::App& app);
 void add_demo(cli::App& app);

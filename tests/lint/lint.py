@@ -230,7 +230,7 @@ LAYERS = (
     "tools",
     "tools/watch | tools/measure",
     "tools/run",
-    "tools/doctor | tools/node | tools/record | tools/sim",
+    "tools/conform | tools/doctor | tools/node | tools/record | tools/sim",
     "bench",
 )
 

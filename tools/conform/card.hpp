@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A reflective memory card, as the litmus tests use it: what all of them have, and options.
+///
+/// An adapter puts a card's own interface behind it and adds nothing: no order, no retry but the
+/// waiting for room, no cache. What it would hide could not be found.
+///
+/// Thread safety: one thread.
+/// Units: bytes from the memory's begin, nanoseconds.
+/// Errors: `rmem::Error` where the card refuses a call; then the run ends.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace conform {
+
+/// What a card may have, or promise.
+enum class Feature {
+    interrupts,     ///< a node sends another one a value
+    losses_told,    ///< an interrupt says how many were lost before it
+    write_me_last,  ///< the own bank can be made to show an own write when all others have it
+    late_join,      ///< who comes late finds what was written before
+};
+
+struct CardInterrupt {
+    std::uint32_t value;
+    std::uint64_t missed;  ///< lost before this one, as the card tells it
+};
+
+class Card {
+public:
+    virtual ~Card() = default;
+
+    /// For the report.
+    virtual std::string name() const = 0;
+    /// By which others send it interrupts.
+    virtual unsigned node() const = 0;
+    virtual std::size_t size() const = 0;
+    virtual bool offers(Feature feature) const = 0;
+
+    /// Both wait for room.
+    virtual void write_word(std::size_t offset, std::uint32_t value) = 0;
+    virtual void write(std::size_t offset, const void* from, std::size_t bytes) = 0;
+    virtual std::uint32_t load(std::size_t offset) = 0;
+    virtual void read(std::size_t offset, void* to, std::size_t bytes) = 0;
+
+    // ---- Called where the feature is offered
+
+    virtual void set_write_me_last(bool on) = 0;
+    virtual void send_interrupt(unsigned node, std::uint32_t value) = 0;
+    /// The oldest that waits; none: nothing has come within the time.
+    virtual std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) = 0;
+};
+
+}  // namespace conform

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds for interrupts.
+#include "tools/conform/litmus.hpp"
+
+namespace conform {
+
+namespace {
+
+enum : unsigned { kData, kPause };
+
+constexpr std::uint32_t kFlood = 2000;  // more than any card's queue that we know of
+constexpr std::int64_t kShortNs = 1'000'000;
+
+/// The interrupts of one turn: what was left behind by others is no more of it.
+class Interrupts {
+public:
+    explicit Interrupts(const Trial& trial) : trial_(trial), tag_(trial.members.step() << 16) {}
+
+    void send_to_others(std::uint32_t number) {
+        Members& members = trial_.members;
+        for (unsigned member = 0; member < members.count(); ++member) {
+            if (member != members.self())
+                trial_.card.send_interrupt(members.node_of(member), tag_ | number);
+        }
+    }
+    /// The next one's number; losses of others count, too, since they are no longer told.
+    std::optional<std::uint32_t> take(std::int64_t timeout_ns) {
+        while (const auto taken = trial_.card.next_interrupt(timeout_ns)) {
+            told_ += taken->missed;
+            if ((taken->value & 0xffff0000) == tag_) return taken->value & 0xffff;
+        }
+        return std::nullopt;
+    }
+    std::uint64_t told() const noexcept { return told_; }
+
+private:
+    const Trial& trial_;
+    std::uint32_t tag_;
+    std::uint64_t told_ = 0;
+};
+
+/// The writer goes on when all others have taken what it sent.
+bool pause(const Trial& trial, Finding& finding, std::uint32_t round) {
+    trial.card.write_word(trial.line(kPause), round);
+    Patience patience(trial);
+    for (unsigned member = 0; member < trial.members.count(); ++member) {
+        if (member == trial.members.self()) continue;
+        std::uint32_t seen = 0;
+        while ((seen = trial.card.load(trial.line_of(member))) < round) {
+            if (patience.goes_on()) continue;
+            finding.broken({2, member, round, kCommonLines + member, seen, round});
+            return false;
+        }
+    }
+    return true;
+}
+
+/// A reader waits until the writer pauses there, or later.
+std::uint32_t await_pause(const Trial& trial, Finding& finding, unsigned writer,
+                          std::uint32_t round) {
+    Patience patience(trial);
+    std::uint32_t seen = 0;
+    while ((seen = trial.card.load(trial.line(kPause))) < round && patience.goes_on()) {
+    }
+    if (seen < round) finding.broken({2, writer, seen, kPause, seen, round});
+    return seen;
+}
+
+}  // namespace
+
+Finding data_before_interrupt(const Trial& trial) {
+    constexpr std::uint32_t kBatch = 4;
+    Finding finding;
+    finding.rounds = trial.rounds;
+    const auto write = [&] {
+        Interrupts interrupts(trial);
+        for (std::uint32_t round = 1; round <= trial.rounds; ++round) {
+            trial.card.write_word(trial.line(kData), round);
+            interrupts.send_to_others(round);
+            const bool pauses = round % kBatch == 0 || round == trial.rounds;
+            if (pauses && !pause(trial, finding, round)) return;
+        }
+    };
+    in_turns(trial, write, [&](unsigned writer) {
+        Interrupts interrupts(trial);
+        Patience patience(trial);
+        for (std::uint32_t last = 0, answered = 0; answered < trial.rounds;) {
+            const auto number = interrupts.take(kShortNs);
+            if (number) {
+                const std::uint32_t data = trial.card.load(trial.line(kData));
+                if (data == *number) ++finding.observations;
+                if (data < *number) finding.broken({0, writer, *number, kData, data, *number});
+                last = *number;
+            }
+            // One that is lost is another litmus's business: the writer must not wait for it.
+            const std::uint32_t paused = trial.card.load(trial.line(kPause));
+            if (paused > answered && (last >= paused || !number)) {
+                trial.card.write_word(trial.line_of(trial.members.self()), paused);
+                answered = paused;
+                patience.renew();
+            } else if (!patience.goes_on()) {
+                finding.broken({2, writer, last, kData, last, trial.rounds});
+                return;
+            }
+        }
+    });
+    return finding;
+}
+
+Finding interrupts_once(const Trial& trial) {
+    constexpr std::uint32_t kBurst = 64;  // what every card's queue can hold
+    const std::uint32_t bursts = (trial.rounds + kBurst - 1) / kBurst;
+    Finding finding;
+    finding.rounds = bursts * kBurst;
+    const bool is_told = trial.card.offers(Feature::losses_told);
+
+    const auto write = [&] {
+        Interrupts interrupts(trial);
+        for (std::uint32_t burst = 1; burst <= bursts; ++burst) {
+            for (std::uint32_t i = 1; i <= kBurst; ++i) interrupts.send_to_others(i);
+            if (!pause(trial, finding, burst)) return;
+        }
+        for (std::uint32_t i = 1; i <= kFlood; ++i) interrupts.send_to_others(i);
+        if (!pause(trial, finding, bursts + 1)) return;
+        interrupts.send_to_others(kFlood + 1);  // which tells of losses at the end
+        pause(trial, finding, bursts + 2);
+    };
+
+    /// Takes interrupts until the one of this number; the finding says what is wrong with them.
+    struct Taken {
+        std::uint32_t last = 0, gaps = 0, first_gap = 0;
+    };
+    const auto take_until = [&](Interrupts& interrupts, unsigned writer, std::uint32_t end,
+                                Taken& taken) {
+        const auto miss = [&](std::uint32_t next) {
+            if (next == taken.last + 1) return;
+            if (taken.gaps == 0) taken.first_gap = taken.last + 1;
+            taken.gaps += next - taken.last - 1;
+        };
+        // The first wait is for one that may be under way; a second one for the same again.
+        for (;;) {
+            const auto number = interrupts.take(taken.last < end ? 20 * kShortNs : 0);
+            if (!number) break;
+            ++finding.observations;
+            if (*number <= taken.last) {
+                finding.broken({1, writer, 0, 0, *number, taken.last});
+                continue;
+            }
+            miss(*number);
+            taken.last = *number;
+        }
+        if (taken.last < end) {
+            miss(end + 1);
+            taken.last = end;
+        }
+    };
+    const auto blame = [&](unsigned writer, const Taken& taken, std::uint64_t told,
+                           std::uint32_t end) {
+        if (taken.gaps > told) finding.broken({0, writer, 0, 0, taken.first_gap, end + 1});
+    };
+    const auto answer = [&](std::uint32_t paused) {
+        trial.card.write_word(trial.line_of(trial.members.self()), paused);
+    };
+
+    in_turns(trial, write, [&](unsigned writer) {
+        for (std::uint32_t burst = 1; burst <= bursts; ++burst) {
+            Interrupts interrupts(trial);
+            Taken taken;
+            if (await_pause(trial, finding, writer, burst) < burst) return;
+            take_until(interrupts, writer, kBurst, taken);
+            blame(writer, taken, interrupts.told(), kBurst);
+            answer(burst);
+        }
+        Interrupts interrupts(trial);
+        Taken taken;
+        if (await_pause(trial, finding, writer, bursts + 1) < bursts + 1) return;
+        take_until(interrupts, writer, kFlood, taken);
+        answer(bursts + 1);
+        if (await_pause(trial, finding, writer, bursts + 2) < bursts + 2) return;
+        take_until(interrupts, writer, kFlood + 1, taken);
+        finding.noted += taken.gaps;
+        if (is_told) blame(writer, taken, interrupts.told(), kFlood + 1);
+        answer(bursts + 2);
+    });
+    return finding;
+}
+
+}  // namespace conform

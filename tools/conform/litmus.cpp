@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/conform/litmus.hpp"
+
+#include "rmem/base/clock.hpp"
+
+#include <sched.h>
+
+namespace conform {
+
+namespace {
+
+constexpr unsigned kFew = 5;
+constexpr unsigned kMany = 20;
+constexpr unsigned kInStep = 8;  // members that wait for each other make so much less rounds
+
+constexpr const char* kNeverCame =
+    "round {expected} of member {writer} never came to {place}: {seen} was the last";
+
+constexpr Litmus kLitmuses[] = {
+    {"late-join",
+     "a member that comes late finds what was written before",
+     "members that came late",
+     {"what member 0 wrote before has not come"},
+     "",
+     1,
+     1,
+     Feature::late_join,
+     late_join},
+    {"order",
+     "the words of one writer arrive in their order",
+     "arrivals of the later word, looked at",
+     {"{place} held {seen} when the word that member {writer} wrote after its {expected} was here",
+      "{place} went back from {expected} to {seen} of member {writer}", kNeverCame},
+     "",
+     kMany,
+     1,
+     {},
+     words_in_order},
+    {"flag",
+     "a block is complete before the flag that is written after it",
+     "arrivals of the flag, looked at",
+     {"{place} held {seen} when the flag {expected} of member {writer} was here",
+      "{place} went back from {expected} to {seen} of member {writer}", kNeverCame},
+     "",
+     kMany,
+     1,
+     {},
+     block_before_flag},
+    {"whole-words",
+     "a word is never seen in part",
+     "changes of the word, looked at",
+     {"{place} held {seen:#010x}, half of one value of member {writer} and half of another", "",
+      kNeverCame},
+     "",
+     kMany,
+     1,
+     {},
+     whole_words},
+    {"no-way-back",
+     "a word never goes back to an older value",
+     "changes of the word, looked at",
+     {"{place} went back from {expected} to {seen} of member {writer}", "", kNeverCame},
+     "",
+     kMany,
+     1,
+     {},
+     no_way_back},
+    {"own-data",
+     "the own bank has an own write at once, and no older one comes back",
+     "looks at an own word",
+     {"{place} held {seen} at its writer, member {writer}, which had written {expected}"},
+     "",
+     kMany,
+     1,
+     {},
+     own_data},
+    {"neighbours",
+     "a word that is written leaves its neighbours, of other writers, as they are",
+     "rounds in which neighbours changed",
+     {"{place} went back from {expected} to {seen} of member {writer}, its only writer",
+      "{place} was {seen} at the end, and its only writer, member {writer}, wrote {expected} last"},
+     "",
+     kMany,
+     kInStep,
+     {},
+     neighbours},
+    {"two-writers",
+     "where two write one word, it holds what one of them wrote",
+     "rounds in which a writer had not seen the other's write",
+     {"{place} held {seen} when members 0 and 1 had written {expected} and the number after it",
+      "round {expected} of member {writer} never came to {place}: {seen} was the last"},
+     "rounds at whose end the banks differed, for good",
+     kFew,
+     kInStep,
+     {},
+     two_writers},
+    {"write-me-last",
+     "with write-me-last, the own bank has an own write only when all others have it",
+     "looks, from the write to its coming back, that found the old value",
+     {"member {writer} saw its write {round} {expected} ns before a look at {place} that found "
+      "{seen}",
+      "the write {expected} of member {writer} never came back to {place}: {seen} was the last",
+      "round {expected} of member {writer} never came to {place}: {seen} was the last"},
+     "",
+     kFew,
+     kInStep,
+     Feature::write_me_last,
+     write_me_last},
+    {"interrupt",
+     "what was written before an interrupt is there when it is taken",
+     "interrupts taken before anything newer had come",
+     {"{place} held {seen} when the interrupt that member {writer} sent after its {expected} was "
+      "taken",
+      "", kNeverCame},
+     "",
+     kMany,
+     kInStep,
+     Feature::interrupts,
+     data_before_interrupt},
+    {"interrupts-once",
+     "an interrupt is taken once, in its order, or told as lost",
+     "interrupts that were taken",
+     {"the interrupts from {seen} on of member {writer}, before its {expected}, were lost without "
+      "a word",
+      "interrupt {seen} of member {writer} was taken again, or late, after {expected}", kNeverCame},
+     "interrupts of a flood were lost",
+     kMany,
+     1,
+     Feature::interrupts,
+     interrupts_once},
+    {"word-time",
+     "no word arrives before it can",
+     "words to and fro",
+     {"a word of member {writer} took {seen} ns, where {expected} ns are the least", "",
+      kNeverCame},
+     "",
+     kMany,
+     1,
+     {},
+     word_time},
+    {"interrupt-time",
+     "no interrupt arrives before it can",
+     "interrupts to and fro",
+     {"an interrupt of member {writer} took {seen} ns, where {expected} ns are the least", "",
+      "interrupt {expected} of member {writer} was not answered"},
+     "interrupts were sent again because no answer had come",
+     kMany,
+     1,
+     Feature::interrupts,
+     interrupt_time},
+};
+
+}  // namespace
+
+std::span<const Litmus> all_litmuses() {
+    return kLitmuses;
+}
+
+Patience::Patience(const Trial& trial, unsigned looks)
+    : patience_ns_(trial.patience_ns), until_ns_(rmem::now_ns() + patience_ns_), looks_(looks) {}
+
+bool Patience::goes_on() {
+    if (++look_ % looks_ != 0) return true;
+    ::sched_yield();
+    return rmem::now_ns() < until_ns_;
+}
+
+void Patience::renew() {
+    until_ns_ = rmem::now_ns() + patience_ns_;
+}
+
+void let_look(unsigned round) {
+    constexpr unsigned kRoundsBetween = 8;
+    if (round % kRoundsBetween == 0) ::sched_yield();
+}
+
+}  // namespace conform

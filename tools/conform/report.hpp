@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a run has found: for people and for programs.
+/// Thread safety: functions of their arguments.
+
+#include "tools/conform/run.hpp"
+#include "tools/json.hpp"
+
+#include <string>
+#include <vector>
+
+namespace conform {
+
+/// Of a card, as it names itself.
+struct Report {
+    std::string card;
+    Plan plan;
+    std::vector<Result> results;
+
+    bool is_broken() const noexcept;
+    /// "3 members: 11 rules hold, 1 broken (order)"
+    std::string verdict() const;
+    /// The verdict, a table of the rules, counterexamples, times, and what was noted besides.
+    std::string text() const;
+    nlohmann::json json() const;
+};
+
+}  // namespace conform

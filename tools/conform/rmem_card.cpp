@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/conform/rmem_card.hpp"
+
+#include "rmem/error.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <cstring>
+
+namespace conform {
+
+namespace {
+
+constexpr unsigned kNumber = 17;  // of the interrupts: no program of a rig's takes them for its own
+
+int checked(int code) {
+    if (code < 0) throw rmem::Error(rmem::Errc::system, rmem_last_error());
+    return code;
+}
+
+/// As a program reads, by a plain load; the barrier keeps the order of two, which not all processors
+/// do by themselves.
+std::uint32_t load_word(const std::byte* from) {
+    const std::uint32_t value = *reinterpret_cast<const volatile std::uint32_t*>(from);
+    __sync_synchronize();
+    return value;
+}
+
+class RmemCard : public Card {
+public:
+    RmemCard(rmem_node* node, Reading reading) : node_(node) {
+        checked(rmem_accept_interrupts(node_.get(), std::uint64_t{1} << kNumber));
+        if (reading == Reading::by_call) return;
+        bank_ = static_cast<const std::byte*>(rmem_bank(node_.get()));
+        if (bank_ == nullptr) throw rmem::Error(rmem::Errc::system, rmem_last_error());
+    }
+
+    std::string name() const override {
+        return fmt::format("rmem {}, read by {}", RMEM_TOOL_VERSION,
+                           bank_ == nullptr ? "calls" : "a pointer");
+    }
+    unsigned node() const override { return static_cast<unsigned>(rmem_id(node_.get())); }
+    std::size_t size() const override { return rmem_size(node_.get()); }
+    bool offers(Feature) const override { return true; }
+
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        with_room([&] { return rmem_write_word(node_.get(), offset, value); });
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        with_room([&] { return rmem_write(node_.get(), offset, from, bytes); });
+    }
+    std::uint32_t load(std::size_t offset) override {
+        return bank_ != nullptr ? load_word(bank_ + offset) : rmem_load(node_.get(), offset);
+    }
+    void read(std::size_t offset, void* to, std::size_t bytes) override {
+        if (bank_ == nullptr) {
+            checked(rmem_read(node_.get(), offset, to, bytes));
+            return;
+        }
+        for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
+            const std::uint32_t word = load_word(bank_ + offset + at);
+            std::memcpy(static_cast<std::byte*>(to) + at, &word, sizeof word);
+        }
+    }
+
+    void set_write_me_last(bool on) override {
+        checked(rmem_set_write_me_last(node_.get(), on ? 1 : 0));
+    }
+    void send_interrupt(unsigned node, std::uint32_t value) override {
+        with_room([&] {
+            return rmem_send_interrupt(node_.get(), static_cast<int>(node), kNumber, value);
+        });
+    }
+    std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
+        rmem_interrupt taken;
+        const int code = rmem_next_interrupt(node_.get(), &taken, timeout_ns);
+        if (code == RMEM_ETIMEDOUT) return std::nullopt;
+        checked(code);
+        return CardInterrupt{taken.value, taken.missed};
+    }
+
+private:
+    template <class Call>
+    void with_room(Call call) {
+        int code = 0;
+        while ((code = call()) == RMEM_EAGAIN) {
+            checked(rmem_poll(node_.get()));
+            ::sched_yield();
+        }
+        checked(code);
+    }
+
+    struct Close {
+        void operator()(rmem_node* node) const noexcept { rmem_close(node); }
+    };
+    std::unique_ptr<rmem_node, Close> node_;
+    const std::byte* bank_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Card> card_of(rmem_node* node, int code, Reading reading) {
+    checked(code);
+    return std::make_unique<RmemCard>(node, reading);
+}
+
+}  // namespace conform

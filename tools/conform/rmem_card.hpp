@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A node of this project (rmem/rmem.h), as a card.
+///
+/// Thread safety: one thread. Errors: `rmem::Error`, with the sentence of rmem_last_error().
+
+#include "rmem/rmem.h"
+#include "tools/conform/card.hpp"
+
+#include <memory>
+
+namespace conform {
+
+/// How a program reads its bank.
+enum class Reading { by_call, by_pointer };
+
+/// Throws what the opening said where `code` is one of failure. Closes the node at its end.
+std::unique_ptr<Card> card_of(rmem_node* node, int code, Reading reading = Reading::by_call);
+
+}  // namespace conform

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds where several members write, and between a member's own bank and the others'.
+#include "tools/conform/litmus.hpp"
+
+#include "rmem/base/clock.hpp"
+
+#include <vector>
+
+namespace conform {
+
+Finding neighbours(const Trial& trial) {
+    // Words side by side, each the next member's.
+    constexpr std::size_t kWords = kCommonLines * kLineBytes / 4;
+    Members& members = trial.members;
+    const unsigned self = members.self(), count = members.count();
+    const auto write_own = [&](std::uint32_t value) {
+        for (std::size_t word = self; word < kWords; word += count) {
+            trial.card.write_word(trial.at + 4 * word, value);
+        }
+    };
+    const auto line_of_word = [](std::size_t word) {
+        return static_cast<std::uint32_t>(word * 4 / kLineBytes);
+    };
+    Finding finding;
+    finding.rounds = trial.rounds;
+    write_own(0);
+    members.meet();
+    std::vector<std::uint32_t> last(kWords, 0);
+    for (std::uint32_t round = 1; round <= trial.rounds; ++round) {
+        write_own(round);
+        let_look(round);
+        bool has_changed = false;
+        for (std::size_t word = 0; word < kWords; ++word) {
+            const auto writer = static_cast<std::uint32_t>(word % count);
+            if (writer == self) continue;
+            const std::uint32_t value = trial.card.load(trial.at + 4 * word);
+            if (value < last[word])
+                finding.broken({0, writer, round, line_of_word(word), value, last[word]});
+            has_changed = has_changed || value != last[word];
+            last[word] = value;
+        }
+        if (has_changed) ++finding.observations;
+    }
+    members.meet();
+    for (std::size_t word = 0; word < kWords; ++word) {
+        const auto writer = static_cast<std::uint32_t>(word % count);
+        const std::uint32_t value = trial.card.load(trial.at + 4 * word);
+        if (value != trial.rounds)
+            finding.broken({1, writer, trial.rounds, line_of_word(word), value, trial.rounds});
+    }
+    members.meet();
+    return finding;
+}
+
+Finding two_writers(const Trial& trial) {
+    enum : unsigned { kContested, kDone };  // and the second writer's behind it
+    Members& members = trial.members;
+    const unsigned self = members.self();
+    Finding finding;
+    finding.rounds = trial.rounds;
+    const auto done = [&](unsigned writer) { return trial.line(kDone + writer); };
+    /// False, and the finding says so, where the word does not get there in time.
+    const auto await = [&](std::size_t offset, unsigned writer, std::uint32_t line,
+                           std::uint32_t value) {
+        Patience patience(trial);
+        std::uint32_t seen = 0;
+        while ((seen = trial.card.load(offset)) < value) {
+            if (patience.goes_on()) continue;
+            finding.broken({1, writer, value, line, seen, value});
+            return false;
+        }
+        return true;
+    };
+    if (self < 2) trial.card.write_word(done(self), 0);
+    trial.card.write_word(trial.line_of(self), 0);
+    members.meet();
+    for (std::uint32_t round = 1; round <= trial.rounds; ++round) {
+        if (self < 2) {
+            trial.card.write_word(trial.line(kContested), 2 * round + self);
+            if (trial.card.load(done(1 - self)) < round) ++finding.observations;
+            trial.card.write_word(done(self), round);
+        }
+        // A writer's word comes before what it wrote next, so nothing more can come.
+        if (!await(done(0), 0, kDone, round) || !await(done(1), 1, kDone + 1, round)) break;
+        const std::uint32_t value = trial.card.load(trial.line(kContested));
+        if (value / 2 != round) finding.broken({0, 0, round, kContested, value, 2 * round});
+        trial.card.write_word(trial.line_of(self), 2 * round + value % 2);
+        bool differ = false, have_all = true;
+        for (unsigned member = 0; member < members.count() && have_all; ++member) {
+            if (member == self) continue;
+            have_all = await(trial.line_of(member), member, kCommonLines + member, 2 * round);
+            differ = differ || trial.card.load(trial.line_of(member)) % 2 != value % 2;
+        }
+        if (!have_all) break;
+        if (differ && self == 0) ++finding.noted;
+    }
+    members.meet();
+    return finding;
+}
+
+Finding write_me_last(const Trial& trial) {
+    enum : unsigned { kWord, kStamp, kFlag };
+    struct Stamp {
+        std::int64_t written_ns, back_ns;
+        std::uint32_t round, reserved;
+    };
+    Members& members = trial.members;
+    Finding finding;
+    finding.rounds = trial.rounds;
+
+    const auto write_round = [&](std::uint32_t round) {
+        Patience patience(trial);
+        Stamp stamp{rmem::now_ns(), 0, round, 0};
+        trial.card.write_word(trial.line(kWord), round);
+        std::uint32_t own = 0;
+        while ((own = trial.card.load(trial.line(kWord))) != round) {
+            if (patience.goes_on()) continue;
+            finding.broken({1, members.self(), round, kWord, own, round});
+            break;
+        }
+        stamp.back_ns = rmem::now_ns();
+        trial.card.write(trial.line(kStamp), &stamp, sizeof stamp);
+        trial.card.write_word(trial.line(kFlag), round);
+        for (unsigned member = 0; member < members.count(); ++member) {
+            while (member != members.self() && trial.card.load(trial.line_of(member)) != round) {
+                if (patience.goes_on()) continue;
+                finding.broken({2, member, round, kCommonLines + member, 0, round});
+                return false;
+            }
+        }
+        return true;
+    };
+    const auto write = [&] {
+        trial.card.set_write_me_last(true);
+        for (std::uint32_t round = 1; round <= trial.rounds && write_round(round); ++round) {
+        }
+        trial.card.set_write_me_last(false);
+    };
+
+    // A look that began after the writer had seen its write, and found it missing here, is a break;
+    // one that began before it was written is none that could have been.
+    const auto look_at_round = [&](unsigned writer, std::uint32_t round) {
+        Patience patience(trial, 8);
+        std::int64_t missed_ns = 0;
+        std::uint32_t seen = 0;
+        for (;;) {
+            const std::int64_t now = rmem::now_ns();
+            const std::uint32_t word = trial.card.load(trial.line(kWord));
+            if (word == round) break;
+            seen = word;
+            missed_ns = now;
+            if (patience.goes_on()) continue;
+            finding.broken({2, writer, round, kWord, seen, round});
+            return false;
+        }
+        Stamp stamp{};
+        while (stamp.round != round && patience.goes_on()) {
+            if (trial.card.load(trial.line(kFlag)) == round)
+                trial.card.read(trial.line(kStamp), &stamp, sizeof stamp);
+        }
+        if (stamp.round == round && members.shares_clock(writer)) {
+            if (missed_ns > stamp.written_ns) ++finding.observations;
+            if (missed_ns > stamp.back_ns) {
+                finding.broken(
+                    {0, writer, round, kWord, seen,
+                     fitted_word(static_cast<std::uint64_t>(missed_ns - stamp.back_ns))});
+            }
+        }
+        trial.card.write_word(trial.line_of(members.self()), round);
+        return true;
+    };
+    in_turns(trial, write, [&](unsigned writer) {
+        for (std::uint32_t round = 1; round <= trial.rounds && look_at_round(writer, round);
+             ++round) {
+        }
+    });
+    return finding;
+}
+
+Finding late_join(const Trial& trial) {
+    Finding finding;
+    finding.rounds = trial.members.self() == 0 ? 0 : 1;
+    if (trial.members.self() == 0) return finding;
+    if (trial.members.came_late()) ++finding.observations;
+    if (!trial.members.has_greeting()) finding.broken({});
+    return finding;
+}
+
+}  // namespace conform
