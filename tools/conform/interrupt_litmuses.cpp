@@ -2,6 +2,8 @@
 // What holds for interrupts.
 #include "tools/conform/litmus.hpp"
 
+#include <vector>
+
 namespace conform {
 
 namespace {
@@ -14,18 +16,19 @@ constexpr std::int64_t kShortNs = 1'000'000;
 /// The interrupts of one turn: what was left behind by others is no more of it.
 class Interrupts {
 public:
-    explicit Interrupts(const Trial& trial) : trial_(trial), tag_(trial.members.step() << 16) {}
-
-    void send_to_others(std::uint32_t number) {
-        Members& members = trial_.members;
-        for (unsigned member = 0; member < members.count(); ++member) {
-            if (member != members.self())
-                trial_.card.send_interrupt(members.node_of(member), tag_ | number);
+    explicit Interrupts(const Trial& trial) : card_(trial.card), tag_(trial.members.step() << 16) {
+        for (unsigned member = 0; member < trial.members.count(); ++member) {
+            if (member != trial.members.self()) others_.push_back(trial.members.node_of(member));
         }
+    }
+
+    /// Nothing comes between what was written before and the first of them.
+    void send_to_others(std::uint32_t number) {
+        for (const unsigned node : others_) card_.send_interrupt(node, tag_ | number);
     }
     /// The next one's number; losses of others count, too, since they are no longer told.
     std::optional<std::uint32_t> take(std::int64_t timeout_ns) {
-        while (const auto taken = trial_.card.next_interrupt(timeout_ns)) {
+        while (const auto taken = card_.next_interrupt(timeout_ns)) {
             told_ += taken->missed;
             if ((taken->value & 0xffff0000) == tag_) return taken->value & 0xffff;
         }
@@ -34,8 +37,9 @@ public:
     std::uint64_t told() const noexcept { return told_; }
 
 private:
-    const Trial& trial_;
+    Card& card_;
     std::uint32_t tag_;
+    std::vector<unsigned> others_;
     std::uint64_t told_ = 0;
 };
 

@@ -141,26 +141,29 @@ void Members::join() {
     meet();
 }
 
-void Members::await_step(unsigned member, std::uint32_t step) {
-    await(
-        member,
-        [&] {
-            if (const std::uint32_t run = load(member, kRun); step > 1 && run != run_) {
+void Members::meet() {
+    meet([] {});
+}
+
+void Members::meet(const std::function<void()>& again) {
+    ++step_;
+    announce();
+    for (unsigned member = 0; member < count_; ++member) {
+        if (member == self_) continue;
+        const auto has_come = [&] {
+            // At the first step it may not yet have joined.
+            if (const std::uint32_t run = load(member, kRun); step_ > 1 && run != run_) {
                 throw rmem::Error(rmem::Errc::config_mismatch,
                                   fmt::format("member {} is in run {}, and this one in {}; end all "
                                               "and start them again",
                                               member, run, run_));
             }
-            return load(member, kStep) >= step;
-        },
-        [&] { announce(); });
-}
-
-void Members::meet() {
-    ++step_;
-    announce();
-    for (unsigned member = 0; member < count_; ++member) {
-        if (member != self_) await_step(member, step_);
+            return load(member, kStep) >= step_;
+        };
+        await(member, has_come, [&] {
+            again();
+            announce();
+        });
     }
 }
 
@@ -169,7 +172,7 @@ std::vector<Finding> Members::exchange(const Finding& own) {
     message.sum = sum_of(message);
     const auto hand_over = [&] { card_.write(place_of(self_), &message, sizeof message); };
     hand_over();
-    meet();
+    meet(hand_over);
     std::vector<Finding> all(count_);
     for (unsigned member = 0; member < count_; ++member) {
         if (member == self_) {
@@ -189,7 +192,7 @@ std::vector<Finding> Members::exchange(const Finding& own) {
             });
         all[member] = heard.finding;
     }
-    meet();
+    meet(hand_over);  // until all have it
     return all;
 }
 

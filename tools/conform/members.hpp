@@ -61,7 +61,7 @@ private:
     void announce();
     void await(unsigned member, const std::function<bool()>& holds,
                const std::function<void()>& again);
-    void await_step(unsigned member, std::uint32_t step);
+    void meet(const std::function<void()>& again);
     [[noreturn]] void give_up_on(unsigned member) const;
     std::vector<std::uint32_t> greeting() const;
 

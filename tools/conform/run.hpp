@@ -27,7 +27,7 @@ struct Plan {
     unsigned rounds = 2'000;
     std::int64_t floor_ns = 0;  ///< the least time of a word; 0: not known
     std::int64_t patience_ns = 30'000'000'000;
-    std::vector<std::string> only;  ///< names; empty: all
+    std::vector<std::string> only{};  ///< names; empty: all
 };
 
 enum class Outcome {

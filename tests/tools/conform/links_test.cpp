@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem conform`: no link breaks a rule, and its reports say what was tried.
+#include "tests/support/own_network.hpp"
+#include "tests/support/tool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+/// Of the rules with that verdict.
+std::vector<std::string> rules_with(const nlohmann::json& report, const std::string& verdict) {
+    std::vector<std::string> names;
+    for (const auto& rule : report.at("rules")) {
+        if (rule.at("verdict") == verdict) names.push_back(rule.at("name"));
+    }
+    return names;
+}
+
+struct LinkCase {
+    const char* name;
+    std::vector<std::string> words;
+
+    friend void PrintTo(const LinkCase& one, std::ostream* out) { *out << one.name; }
+};
+
+class Link : public ::testing::TestWithParam<LinkCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Of, Link,
+    ::testing::Values(LinkCase{"direct", {"--link", "direct"}},
+                      LinkCase{"ring", {"--link", "ring"}},
+                      LinkCase{"ring_of_gt200", {"--link", "ring", "--timing", "gt200"}},
+                      LinkCase{"ring_of_scramnet",
+                               {"--link", "ring", "--timing", "scramnet-burst-plus"}},
+                      LinkCase{"ring_by_pointer",
+                               {"--link", "ring", "--timing", "gt200", "--reading", "pointer"}},
+                      LinkCase{"udp", {"--link", "udp"}},
+                      LinkCase{"udp_that_loses", {"--link", "udp", "--faults", "drop:share=2%"}}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+/// The command, in a network of its own.
+Ran run_alone(const std::vector<std::string>& words) {
+    const RingName network;
+    std::string line = "RMEM_INTERFACE=lo RMEM_GROUP=" + own_group(network.get()) + " " RMEM_TOOL;
+    for (const std::string& word : words) line += " " + word;
+    return run_tool(run_script({"-n", "1", "--no-label"}, line));
+}
+
+/// All but write-me-last: a write has come round when the wire has carried it, and a host that takes
+/// the processor away from another node's process makes that one's bank late, now and then.
+std::string rules_of_replicas() {
+    std::string names;
+    for (const auto& rule : run_tool({"conform", "--list", "--json"}).json()) {
+        const std::string name = rule.at("name");
+        if (name != "write-me-last") names += (names.empty() ? "" : ",") + name;
+    }
+    return names;
+}
+
+TEST_P(Link, breaks_no_rule) {
+    std::vector<std::string> words = {"conform", "--nodes", "3", "--rounds", "200", "--json"};
+    words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
+    if (GetParam().name != std::string("direct")) {
+        words.insert(words.end(), {"--only", rules_of_replicas()});
+    }
+    const Ran ran = run_alone(words);
+    ASSERT_EQ(ran.code, 0) << ran.err << ran.out;
+    const nlohmann::json report = ran.json();
+    EXPECT_EQ(report.at("verdict"), "conforms");
+    EXPECT_THAT(rules_with(report, "broken"), IsEmpty());
+    EXPECT_THAT(rules_with(report, "not offered"), IsEmpty());
+    // What is observed however the host divides its processors.
+    EXPECT_THAT(rules_with(report, "not decided"),
+                ::testing::Not(::testing::Contains(::testing::AnyOf("late-join", "own-data"))));
+    for (const auto& rule : report.at("rules")) {
+        ASSERT_EQ(rule.at("members").size(), 3U);
+        if (rule.at("name") != "word-time") continue;
+        for (const auto& member : rule.at("members")) {
+            const auto& times = member.at("times");
+            EXPECT_EQ(times.at("samples"), 200);
+            EXPECT_LE(times.at("least_ns"), times.at("max_ns"));
+            EXPECT_LE(times.at("p50_ns"), times.at("p99_ns"));
+        }
+    }
+}
+
+// ---- The command
+
+TEST(ConformCommand, members_of_a_ring_that_is_there_find_each_other) {
+    const RingName ring;
+    const std::string member = RMEM_TOOL
+        " conform --member $RMEM_RANK --members 2 --at 64K --rounds 100 --only order,late-join";
+    const Ran ran =
+        run_tool(run_script({"-n", "2", "--link", "ring", "--ring", ring.get()}, member));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("conforms: of 2 rules"));
+    EXPECT_THAT(ran.out, HasSubstr("2 members"));
+    EXPECT_THAT(ran.out, HasSubstr("at 0x00010000"));
+}
+
+TEST(ConformCommand, a_broken_rule_is_its_exit_code_and_first_line) {
+    const Ran ran = run_tool(
+        {"conform", "--link", "ring", "--rounds", "64", "--only", "word-time", "--floor", "1s"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.out, StartsWith("broken: of 1 rules 0 hold; broken: word-time\n"));
+    EXPECT_THAT(ran.out, HasSubstr("where 1000000000 ns are the least"));
+}
+
+TEST(ConformCommand, a_range_that_is_too_short_or_outside_is_refused) {
+    const Ran short_range = run_tool({"conform", "--bytes", "1K"});
+    EXPECT_EQ(short_range.code, 1);
+    EXPECT_TRUE(short_range.says("3 members need 9792 bytes, and 1024 may be used"));
+    const Ran outside = run_tool({"conform", "--at", "1G"});
+    EXPECT_EQ(outside.code, 1);
+    EXPECT_TRUE(outside.says("are not in a memory of"));
+}
+
+TEST(ConformCommand, a_wrong_line_is_refused_with_what_to_do) {
+    EXPECT_EQ(run_tool({"conform", "--member", "0"}).code, 2);
+    EXPECT_EQ(run_tool({"conform", "--member", "2", "--members", "2"}).code, 2);
+    EXPECT_EQ(run_tool({"conform", "--member", "0", "--members", "2", "--link", "ring"}).code, 2);
+    const Ran unknown = run_tool({"conform", "--only", "odrer"});
+    EXPECT_EQ(unknown.code, 2);
+    EXPECT_TRUE(unknown.says("there is no rule 'odrer'"));
+    EXPECT_TRUE(run_tool({"conform", "--list"}).says("no-way-back"));
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Cards that break one rule each, on top of one that keeps them all.
+///
+/// Where a break can be seen for a moment only, the card sleeps in that moment now and then, so that
+/// somebody looks.
+
+#include "tools/conform/card.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace rmem::test {
+
+using conform::Card;
+using conform::CardInterrupt;
+using conform::Feature;
+
+/// Keeps all rules.
+class Faithful : public Card {
+public:
+    explicit Faithful(std::unique_ptr<Card> card) : card_(std::move(card)) {}
+
+    std::string name() const override { return card_->name(); }
+    unsigned node() const override { return card_->node(); }
+    std::size_t size() const override { return card_->size(); }
+    bool offers(Feature feature) const override { return card_->offers(feature); }
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        card_->write_word(offset, value);
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        card_->write(offset, from, bytes);
+    }
+    std::uint32_t load(std::size_t offset) override { return card_->load(offset); }
+    void read(std::size_t offset, void* to, std::size_t bytes) override {
+        card_->read(offset, to, bytes);
+    }
+    void set_write_me_last(bool on) override { card_->set_write_me_last(on); }
+    void send_interrupt(unsigned node, std::uint32_t value) override {
+        card_->send_interrupt(node, value);
+    }
+    std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
+        return card_->next_interrupt(timeout_ns);
+    }
+
+protected:
+    void be_seen() {
+        if (is_a_moment()) look();
+    }
+    bool is_a_moment() {
+        constexpr unsigned kOften = 4;
+        return ++moments_ % kOften == 0;
+    }
+    static void look() { ::usleep(300); }
+
+    std::unique_ptr<Card> card_;
+
+private:
+    unsigned moments_ = 0;
+};
+
+/// Holds something back: until the next call, or until something else has been sent first.
+class HoldsBack : public Faithful {
+public:
+    using Faithful::Faithful;
+
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        release();
+        Faithful::write_word(offset, value);
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        release();
+        Faithful::write(offset, from, bytes);
+    }
+    std::uint32_t load(std::size_t offset) override {
+        release();
+        return Faithful::load(offset);
+    }
+    void read(std::size_t offset, void* to, std::size_t bytes) override {
+        release();
+        Faithful::read(offset, to, bytes);
+    }
+    void set_write_me_last(bool on) override {
+        release();
+        Faithful::set_write_me_last(on);
+    }
+    void send_interrupt(unsigned node, std::uint32_t value) override {
+        release();
+        Faithful::send_interrupt(node, value);
+    }
+    std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
+        release();
+        return Faithful::next_interrupt(timeout_ns);
+    }
+
+protected:
+    void hold(std::size_t offset, const void* from, std::size_t bytes) {
+        offset_ = offset;
+        const auto* begin = static_cast<const std::byte*>(from);
+        held_.assign(begin, begin + bytes);
+    }
+    bool holds() const { return !held_.empty(); }
+    void release() {
+        if (!holds()) return;
+        const auto held = std::exchange(held_, {});
+        if (held.size() == 4) {
+            std::uint32_t word = 0;
+            std::memcpy(&word, held.data(), sizeof word);
+            card_->write_word(offset_, word);
+        } else {
+            card_->write(offset_, held.data(), held.size());
+        }
+    }
+
+    std::size_t offset_ = 0;  ///< of what is held
+
+private:
+    std::vector<std::byte> held_;
+};
+
+class SwapsWords : public HoldsBack {
+public:
+    using HoldsBack::HoldsBack;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        if (offset_ == offset) release();  // one word's values are another rule's
+        if (!holds()) {
+            hold(offset, &value, sizeof value);
+            return;
+        }
+        card_->write_word(offset, value);
+        be_seen();
+        release();
+    }
+};
+
+class SendsTheFlagFirst : public HoldsBack {
+public:
+    using HoldsBack::HoldsBack;
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        release();
+        hold(offset, from, bytes);
+    }
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        card_->write_word(offset, value);
+        if (holds()) be_seen();
+        release();
+    }
+};
+
+class SendsTheInterruptFirst : public HoldsBack {
+public:
+    using HoldsBack::HoldsBack;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        release();
+        hold(offset, &value, sizeof value);
+    }
+    void send_interrupt(unsigned node, std::uint32_t value) override {
+        card_->send_interrupt(node, value);
+        if (holds()) be_seen();
+        release();
+    }
+};
+
+/// Sends two words where one was written, as a card does that has wider ones.
+class ClobbersTheNext : public Faithful {
+public:
+    using Faithful::Faithful;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        if (offset % 8 != 0) {
+            card_->write_word(offset, value);
+            return;
+        }
+        const std::array<std::uint32_t, 2> both{value, card_->load(offset + 4)};
+        be_seen();
+        card_->write(offset, both.data(), sizeof both);
+    }
+};
+
+class TearsWords : public Faithful {
+public:
+    using Faithful::Faithful;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        constexpr std::uint32_t kHalf = 0xffff;
+        card_->write_word(offset, (card_->load(offset) & ~kHalf) | (value & kHalf));
+        be_seen();
+        card_->write_word(offset, value);
+    }
+};
+
+/// Sends an old value again, between two of the same word.
+class BringsBack : public Faithful {
+public:
+    using Faithful::Faithful;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        card_->write_word(offset, value);
+        const auto last = std::exchange(last_, {offset, value});
+        if (last.first != offset) return;
+        const bool is_seen = is_a_moment();
+        if (is_seen) look();
+        card_->write_word(offset, last.second);
+        if (is_seen) look();
+        card_->write_word(offset, value);
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        last_ = {};
+        card_->write(offset, from, bytes);
+    }
+    std::uint32_t load(std::size_t offset) override {
+        last_ = {};
+        return card_->load(offset);
+    }
+
+private:
+    std::pair<std::size_t, std::uint32_t> last_{};
+};
+
+/// Does not take an own write off the ring: it overwrites the one after it.
+class EchoesOwnWrites : public Faithful {
+public:
+    using Faithful::Faithful;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        card_->write_word(offset, value);
+        const auto last = std::exchange(last_, {offset, value});
+        echo_.reset();
+        if (last.first == offset) echo_ = last.second;
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        card_->write(offset, from, bytes);
+        last_ = {};
+    }
+    std::uint32_t load(std::size_t offset) override {
+        const auto echo = std::exchange(echo_, {});
+        return echo && last_.first == offset ? *echo : card_->load(offset);
+    }
+
+private:
+    std::pair<std::size_t, std::uint32_t> last_{};
+    std::optional<std::uint32_t> echo_;  ///< of the word that was written last
+};
+
+class MixesWriters : public Faithful {
+public:
+    using Faithful::Faithful;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        const std::uint32_t there = card_->load(offset);
+        const bool is_mine = own_.contains(offset) && own_[offset] == there;
+        const std::uint32_t mixed = is_mine || there == 0 ? value : value ^ there;
+        card_->write_word(offset, mixed);
+        own_[offset] = mixed;
+    }
+
+private:
+    std::map<std::size_t, std::uint32_t> own_;
+};
+
+class IgnoresWriteMeLast : public Faithful {
+public:
+    using Faithful::Faithful;
+    void set_write_me_last(bool) override {}
+};
+
+/// Forgets what it sent while it was alone.
+class ForgetsTheFirst : public Faithful {
+public:
+    using Faithful::Faithful;
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        if (std::exchange(is_first_, false)) return;
+        card_->write(offset, from, bytes);
+    }
+
+private:
+    bool is_first_ = true;
+};
+
+class LosesInterrupts : public Faithful {
+public:
+    using Faithful::Faithful;
+    std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
+        auto taken = card_->next_interrupt(timeout_ns);
+        if (taken && ++count_ % 50 == 0) return card_->next_interrupt(timeout_ns);
+        return taken;
+    }
+
+private:
+    unsigned count_ = 0;
+};
+
+class DeniesLosses : public Faithful {
+public:
+    using Faithful::Faithful;
+    std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
+        auto taken = card_->next_interrupt(timeout_ns);
+        if (taken) taken->missed = 0;
+        return taken;
+    }
+};
+
+class RepeatsInterrupts : public Faithful {
+public:
+    using Faithful::Faithful;
+    std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
+        if (again_) return std::exchange(again_, {});
+        auto taken = card_->next_interrupt(timeout_ns);
+        if (taken && ++count_ % 50 == 0) again_ = CardInterrupt{taken->value, 0};
+        return taken;
+    }
+
+private:
+    unsigned count_ = 0;
+    std::optional<CardInterrupt> again_;
+};
+
+}  // namespace rmem::test
