@@ -27,6 +27,7 @@ Examples:
   rmem top my-ring                      members, traffic, losses, times: live
   rmem record my-ring -o a.rec          every write, with its time, in a file
   rmem doctor                           is this host fit for it?
+  rmem conform --link ring              does a link, or a card, keep the order that it promises?
   rmem bench pingpong                   how fast is it here, beside the machine's own limit?
   rmem sim paper                        how fast was it on the cards of 1999? In virtual time
   rmem help run                         as rmem run --help

@@ -28,7 +28,7 @@ constexpr Litmus kLitmuses[] = {
      late_join},
     {"order",
      "the words of one writer arrive in their order",
-     "arrivals of the later word, looked at",
+     "arrivals that were watched",
      {"{place} held {seen} when the word that member {writer} wrote after its {expected} was here",
       "{place} went back from {expected} to {seen} of member {writer}", kNeverCame},
      "",
@@ -38,7 +38,7 @@ constexpr Litmus kLitmuses[] = {
      words_in_order},
     {"flag",
      "a block is complete before the flag that is written after it",
-     "arrivals of the flag, looked at",
+     "arrivals that were watched",
      {"{place} held {seen} when the flag {expected} of member {writer} was here",
       "{place} went back from {expected} to {seen} of member {writer}", kNeverCame},
      "",
@@ -48,7 +48,7 @@ constexpr Litmus kLitmuses[] = {
      block_before_flag},
     {"whole-words",
      "a word is never seen in part",
-     "changes of the word, looked at",
+     "arrivals that were watched",
      {"{place} held {seen:#010x}, half of one value of member {writer} and half of another", "",
       kNeverCame},
      "",
@@ -58,7 +58,7 @@ constexpr Litmus kLitmuses[] = {
      whole_words},
     {"no-way-back",
      "a word never goes back to an older value",
-     "changes of the word, looked at",
+     "arrivals that were watched",
      {"{place} went back from {expected} to {seen} of member {writer}", "", kNeverCame},
      "",
      kMany,
@@ -162,11 +162,14 @@ Patience::Patience(const Trial& trial, unsigned looks)
 
 bool Patience::goes_on() {
     if (++look_ % looks_ != 0) return true;
+    is_watching_ = false;
     ::sched_yield();
     return rmem::now_ns() < until_ns_;
 }
 
 void Patience::renew() {
+    is_watching_ = true;
+    look_ = 0;
     until_ns_ = rmem::now_ns() + patience_ns_;
 }
 

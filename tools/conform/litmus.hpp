@@ -79,9 +79,13 @@ public:
     bool goes_on();
     /// Something has come.
     void renew();
+    /// Whether it has looked on since the last renewal, and so while others wrote: had it given the
+    /// processor away, they could have been done with it all.
+    bool is_watching() const noexcept { return is_watching_; }
 
 private:
     std::int64_t patience_ns_, until_ns_;
+    bool is_watching_ = false;
     unsigned looks_, look_ = 0;
 };
 
@@ -94,6 +98,9 @@ template <class Write, class Look>
 void in_turns(const Trial& trial, Write write, Look look) {
     Members& members = trial.members;
     for (unsigned writer = 0; writer < members.count(); ++writer) {
+        // Two writers' words may arrive in either order: who has met knows that it has what the last
+        // writer wrote, who has met again that all others have.
+        members.meet();
         if (writer == members.self()) {
             constexpr std::array<std::uint32_t, kLineBytes / 4> kZeros{};
             for (unsigned line = 0; line < kCommonLines; ++line) {

@@ -10,18 +10,20 @@ namespace conform {
 
 namespace {
 
+constexpr unsigned kLooksInARow = 32;  // between which a reader keeps its processor
+
 /// The other members look at a word that counts the writer's rounds. `check` sees each of its
-/// values, looked at first, and what was written before it second.
+/// values, and looks at what was written before it; true: that is ahead, so a look fell between.
 template <class Check>
 void look_at_rounds(const Trial& trial, Finding& finding, unsigned writer, unsigned line,
                     Check check) {
-    Patience patience(trial);
+    Patience patience(trial, kLooksInARow);
     std::uint32_t last = 0;
     while (last < trial.rounds) {
         const std::uint32_t round = trial.card.load(trial.line(line));
-        check(round, last);
+        const bool is_between = check(round, last);
         if (round != last) {
-            ++finding.observations;
+            if (is_between || patience.is_watching()) ++finding.observations;
             patience.renew();
             last = std::max(last, round);
         } else if (!patience.goes_on()) {
@@ -52,6 +54,7 @@ Finding words_in_order(const Trial& trial) {
                                finding.broken({0, writer, later, kEarlier, earlier, later});
                            if (later < last)
                                finding.broken({1, writer, later, kLater, later, last});
+                           return earlier > later;
                        });
     });
     return finding;
@@ -79,6 +82,7 @@ Finding block_before_flag(const Trial& trial) {
             const auto line = static_cast<std::uint32_t>(word * 4 / kLineBytes);
             if (*least < flag) finding.broken({0, writer, flag, line, *least, flag});
             if (flag < last) finding.broken({1, writer, flag, kFlag, flag, last});
+            return *least > flag;
         });
     });
     return finding;
@@ -96,13 +100,13 @@ Finding whole_words(const Trial& trial) {
         }
     };
     in_turns(trial, write, [&](unsigned writer) {
-        Patience patience(trial);
+        Patience patience(trial, kLooksInARow);
         std::uint32_t last = 0;
         while (last != trial.rounds * kBothHalves) {
             const std::uint32_t word = trial.card.load(trial.line(0));
             if ((word & kHalf) != word >> 16) finding.broken({0, writer, 0, 0, word, 0});
             if (word != last) {
-                ++finding.observations;
+                if (patience.is_watching()) ++finding.observations;
                 patience.renew();
                 last = word;
             } else if (!patience.goes_on()) {
@@ -126,6 +130,7 @@ Finding no_way_back(const Trial& trial) {
     in_turns(trial, write, [&](unsigned writer) {
         look_at_rounds(trial, finding, writer, 0, [&](std::uint32_t round, std::uint32_t last) {
             if (round < last) finding.broken({0, writer, round, 0, round, last});
+            return false;
         });
     });
     return finding;

@@ -119,8 +119,9 @@ Finding write_me_last(const Trial& trial) {
     // others: less is no break of the card's.
     constexpr std::int64_t kAtOnceNs = 1'000;
     struct Stamp {
-        std::int64_t written_ns, back_ns;
-        std::uint32_t round, reserved;
+        std::int64_t written_ns, back_ns, round, sum;
+
+        std::int64_t right_sum() const noexcept { return written_ns ^ back_ns ^ round; }
     };
     Members& members = trial.members;
     Finding finding;
@@ -137,6 +138,7 @@ Finding write_me_last(const Trial& trial) {
             break;
         }
         stamp.back_ns = rmem::now_ns();
+        stamp.sum = stamp.right_sum();  // the flag may come too early: another litmus's business
         trial.card.write(trial.line(kStamp), &stamp, sizeof stamp);
         trial.card.write_word(trial.line(kFlag), round);
         for (unsigned member = 0; member < members.count(); ++member) {
@@ -172,11 +174,14 @@ Finding write_me_last(const Trial& trial) {
             return false;
         }
         Stamp stamp{};
-        while (stamp.round != round && patience.goes_on()) {
+        const auto is_whole = [&] {
+            return stamp.round == round && stamp.sum == stamp.right_sum();
+        };
+        while (!is_whole() && patience.goes_on()) {
             if (trial.card.load(trial.line(kFlag)) == round)
                 trial.card.read(trial.line(kStamp), &stamp, sizeof stamp);
         }
-        if (stamp.round == round && members.shares_clock(writer)) {
+        if (is_whole() && members.shares_clock(writer)) {
             if (missed_ns > stamp.written_ns) ++finding.observations;
             if (missed_ns > stamp.back_ns + kAtOnceNs) {
                 finding.broken(

@@ -23,6 +23,7 @@ using conform::Report;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSubsetOf;
 
 using Wrap = std::function<std::unique_ptr<Card>(std::unique_ptr<Card>)>;
 
@@ -116,12 +117,20 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return std::string(one.param.name); });
 
 TEST_P(Mutant, is_found_by_its_litmus_and_by_no_other) {
+    constexpr unsigned kRuns = 10;  // on a busy host nobody may look in the moment of a break
     const MutantCase& one = GetParam();
-    run_pair({.timing = one.timing, .wrap = one.wrap, .expect = [&](const Report& report) {
-                  EXPECT_THAT(rules_with(report, Outcome::broken), ElementsAre(one.litmus))
-                      << report.text();
-                  EXPECT_THAT(report.verdict(), HasSubstr(std::string("broken: ") + one.litmus));
-              }});
+    const SharedValue<std::atomic<bool>> found;
+    for (unsigned run = 0; run < kRuns && !found->load() && !HasFailure(); ++run) {
+        run_pair({.timing = one.timing, .wrap = one.wrap, .expect = [&](const Report& report) {
+                      const auto broken = rules_with(report, Outcome::broken);
+                      EXPECT_THAT(broken, IsSubsetOf({one.litmus})) << report.text();
+                      if (broken.empty()) return;
+                      EXPECT_THAT(report.verdict(),
+                                  HasSubstr(std::string("; broken: ") + one.litmus));
+                      found->store(true);
+                  }});
+    }
+    EXPECT_TRUE(found->load());
 }
 
 // ---- Cards that break nothing
