@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kFew = 5;
 constexpr unsigned kMany = 20;
-constexpr unsigned kInStep = 4;  // members that wait for each other make so much less rounds
+constexpr unsigned kInStep = 4;  // members that wait for each other make less rounds: a quarter
 
 constexpr const char* kNeverCame =
     "round {expected} of member {writer} never came to {place}: {seen} was the last";

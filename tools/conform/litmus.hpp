@@ -98,8 +98,8 @@ template <class Write, class Look>
 void in_turns(const Trial& trial, Write write, Look look) {
     Members& members = trial.members;
     for (unsigned writer = 0; writer < members.count(); ++writer) {
-        // Two writers' words may arrive in either order: who has met knows that it has what the last
-        // writer wrote, who has met again that all others have.
+        // Two writers' words may arrive in either order: a member that has met the others has what
+        // the last writer wrote, and one that has met them again knows that all have it.
         members.meet();
         if (writer == members.self()) {
             constexpr std::array<std::uint32_t, kLineBytes / 4> kZeros{};

@@ -6,9 +6,9 @@
 ///
 /// Each member has a line of words that it alone writes, and a place for its findings; nothing lies
 /// outside of the control area. A run has a number, which member 0 draws, so that what an earlier
-/// one has left means nothing. Who waits writes its line again and again, and findings have a check
-/// sum: a card that breaks rules is to be reported, not to stop the run. For the same reason all
-/// words of the line are small: their upper halves stay 0.
+/// one has left means nothing. A member that waits writes its line again and again, and findings
+/// have a check sum: a card that breaks rules is to be reported, not to stop the run. For the same
+/// reason all words of the line are small: their upper halves stay 0.
 ///
 /// Thread safety: one thread. Units: bytes, nanoseconds.
 /// Progress: waits poll and give the processor away.

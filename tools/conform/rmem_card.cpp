@@ -19,8 +19,8 @@ int checked(int code) {
     return code;
 }
 
-/// As a program reads, by a plain load; the barrier keeps the order of two, which not all processors
-/// do by themselves.
+/// As a program reads, by a plain load; the barrier keeps the order of two, which not all
+/// processors do by themselves.
 std::uint32_t load_word(const std::byte* from) {
     const std::uint32_t value = *reinterpret_cast<const volatile std::uint32_t*>(from);
     __sync_synchronize();

@@ -54,8 +54,8 @@ Ran run_alone(const std::vector<std::string>& words) {
     return run_tool(run_script({"-n", "1", "--no-label"}, line));
 }
 
-/// All but write-me-last: a write has come round when the wire has carried it, and a host that takes
-/// the processor away from another node's process makes that one's bank late, now and then.
+/// All but write-me-last: a write has come round when the wire has carried it, and a host that
+/// takes the processor away from another node's process makes that one's bank late, now and then.
 std::string rules_of_replicas() {
     std::string names;
     for (const auto& rule : run_tool({"conform", "--list", "--json"}).json()) {

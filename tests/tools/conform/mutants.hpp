@@ -3,18 +3,23 @@
 
 /// Cards that break one rule each, on top of one that keeps them all.
 ///
-/// Where a break can be seen for a moment only, the card sleeps in that moment now and then, so that
-/// somebody looks.
+/// Where a break can be seen for a moment only, the card sleeps in that moment now and then, so
+/// that somebody looks.
 
 #include "tools/conform/card.hpp"
 
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace rmem::test {
 
