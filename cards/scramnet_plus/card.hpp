@@ -81,8 +81,6 @@ public:
     int load_acrs(const char* path);
     /// The oldest address, out of the FIFO; nothing: it is empty.
     std::optional<std::uint32_t> take_interrupt();
-    /// Readable when interrupts wait; -1 until a word has been watched.
-    int descriptor();
 
 private:
     using Lock = std::lock_guard<std::mutex>;
@@ -148,7 +146,6 @@ private:
     std::vector<std::uint8_t> acrs_;  ///< empty: all are 0
     bool has_effects_ = false;
     std::optional<std::uint32_t> first_;  ///< out of the FIFO: what CSR5 and CSR4 show
-    int descriptor_ = -1;
 };
 
 }  // namespace cards::scramnet_plus

@@ -40,7 +40,7 @@ int Card::apply_effect(std::size_t word, std::size_t words, Effect effect) {
     }
     has_effects_ = has_effects_ || effect.watches || effect.marks;
     // Not before: what tells of interrupts costs a thread.
-    if (effect.watches && descriptor_ < 0) descriptor_ = rmem_interrupt_fd(node_);
+    if (effect.watches && scr_csr_fd < 0) scr_csr_fd = rmem_interrupt_fd(node_);
     return result_of(code);
 }
 
@@ -118,11 +118,6 @@ void Card::empty_fifo() {
     for (int i = 0; i < kMostStale; ++i) {
         if (rmem_next_interrupt(node_, &stale, 0) != RMEM_OK) break;
     }
-}
-
-int Card::descriptor() {
-    const Lock lock(mutex_);
-    return descriptor_;
 }
 
 }  // namespace cards::scramnet_plus

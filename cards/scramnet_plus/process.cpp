@@ -4,9 +4,9 @@
 #include "cards/common/unit.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 
 int sp_plus_flag = 1;
 int scr_registers_mapped = 0;
@@ -50,19 +50,16 @@ Process::Ending::~Ending() {
 
 std::shared_ptr<Card> Process::card() {
     const Lock lock(mutex_);
-    leave_to_parent();
     return card_;
 }
 
 void* Process::memory() {
     const Lock lock(mutex_);
-    leave_to_parent();
     return memory_;
 }
 
 int Process::choose(int unit) {
     const Lock lock(mutex_);
-    leave_to_parent();
     if (const int result = check(unit); result != kDone) return result;
     unit_ = static_cast<unsigned>(unit);
     return kDone;
@@ -70,7 +67,6 @@ int Process::choose(int unit) {
 
 int Process::map_all(int unit) {
     const Lock lock(mutex_);
-    leave_to_parent();
     if (const int result = check(unit); result != kDone) return result;
     unit_ = static_cast<unsigned>(unit);
     if (open() != kDone) return kNotOpened;
@@ -81,14 +77,12 @@ int Process::map_all(int unit) {
 
 int Process::map_memory() {
     const Lock lock(mutex_);
-    leave_to_parent();
     if (open() != kDone) return kRefused;
     return map();
 }
 
 int Process::map_registers() {
     const Lock lock(mutex_);
-    leave_to_parent();
     if (open() != kDone) return kRefused;
     scr_registers_mapped = 1;
     return kDone;
@@ -96,16 +90,10 @@ int Process::map_registers() {
 
 int Process::unmap(int& mapped) {
     const Lock lock(mutex_);
-    leave_to_parent();
     if (mapped == 0) return refuse("it is not mapped; map it first");
     mapped = 0;
     close_unused();
     return kDone;
-}
-
-void Process::show_descriptor(Card& card) {
-    const Lock lock(mutex_);
-    if (card_.get() == &card && scr_registers_mapped != 0) scr_csr_fd = card.descriptor();
 }
 
 int Process::check(int unit) const {
@@ -129,7 +117,6 @@ int Process::open() {
         return kRefused;
     }
     card_ = std::make_shared<Card>(unit_, node);
-    owner_ = ::getpid();
     return kDone;
 }
 
@@ -146,15 +133,18 @@ int Process::map() {
 
 void Process::close_unused() {
     if (scr_memory_mapped == 0) memory_ = nullptr;
-    if (scr_registers_mapped == 0) scr_csr_fd = -1;
-    if (scr_memory_mapped == 0 && scr_registers_mapped == 0) card_.reset();
+    if (scr_memory_mapped != 0 || scr_registers_mapped != 0) return;
+    card_.reset();
+    scr_csr_fd = -1;
 }
 
-/// A fork()ed child has none of it.
-void Process::leave_to_parent() {
-    if (!card_ || owner_ == ::getpid()) return;
+/// A lock that another thread holds at the fork is one that nobody lets go.
+void Process::in_child() noexcept {
+    std::construct_at(&mutex_);
+    inherited_ = std::move(card_);
+    memory_ = nullptr;
     scr_memory_mapped = scr_registers_mapped = 0;
-    close_unused();
+    scr_csr_fd = -1;
 }
 
 }  // namespace cards::scramnet_plus

@@ -9,8 +9,8 @@
 /// Errors: -1 and the other results of scrproto.h, with the sentence in rmem_last_error().
 
 #include "cards/scramnet_plus/card.hpp"
+#include "rmem/base/at_fork.hpp"
 
-#include <sys/types.h>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -18,7 +18,7 @@
 
 namespace cards::scramnet_plus {
 
-class Process {
+class Process final : private rmem::AtFork {
 public:
     /// Never destroyed: at the end of a program other threads may still use the memory.
     static Process& get();
@@ -33,8 +33,6 @@ public:
     int map_registers();
     /// One of scr_registers_mapped and scr_memory_mapped.
     int unmap(int& mapped);
-    /// In scr_csr_fd, for programs that wait.
-    void show_descriptor(Card& card);
 
 private:
     using Lock = std::lock_guard<std::mutex>;
@@ -49,12 +47,12 @@ private:
     int open();
     int map();
     void close_unused();
-    void leave_to_parent();
+    void in_child() noexcept override;
 
     std::mutex mutex_;
     unsigned unit_ = 0;
     std::shared_ptr<Card> card_;
-    pid_t owner_ = -1;
+    std::shared_ptr<Card> inherited_;  ///< a parent's; left alone
     void* memory_ = nullptr;
 };
 
@@ -66,15 +64,12 @@ int no_place(const char* what);
 template <class Result, class Body>
 Result on_card(Result otherwise, Body&& body) noexcept {
     try {
-        Process& process = Process::get();
-        const std::shared_ptr<Card> card = process.card();
+        const std::shared_ptr<Card> card = Process::get().card();
         if (!card) {
             no_card();
             return otherwise;
         }
-        const auto result = static_cast<Result>(body(*card));
-        process.show_descriptor(*card);
-        return result;
+        return static_cast<Result>(body(*card));
     } catch (...) {
         static_cast<void>(rmem::failed_with(std::current_exception()));
         return otherwise;
