@@ -95,7 +95,7 @@ std::uint16_t Card::status() {
 std::uint16_t Card::identity() const {
     if (has(SCR_CSR8, CSR8_IDMX)) return static_cast<std::uint16_t>(receive_id_ << 8 | first_age_);
     const unsigned nodes = std::min<unsigned>(present_nodes(), TAGE_MASK);
-    return static_cast<std::uint16_t>(own_id_ << 8 | nodes);
+    return static_cast<std::uint16_t>(unsigned{own_id_} << 8 | nodes);
 }
 
 std::uint8_t Card::own_id() {
