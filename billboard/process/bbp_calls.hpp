@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The bodies of bbp.h's calls, for an endpoint: the process's own (bbp_send), or one that a program
-/// has opened (bbp_send_on).
+/// The bodies of bbp.h's calls, for an endpoint: the process's own (bbp_send), or one that a
+/// program has opened (bbp_send_on).
 /// Contract, thread safety and errors: billboard/bbp.h.
 
 #include "billboard/bbp.h"
