@@ -108,7 +108,7 @@ bool run_own_ring(const ConformOptions& options) {
     bench::run_processes(group, options.nodes, none, [&](unsigned member, const std::string&) {
         char sign = 0;
         if (member != 0 && member + 1 == options.nodes && ::read(begun[0], &sign, 1) != 1)
-            throw rmem::Error(rmem::Errc::system, "member 0 has ended");
+            throw rmem::Error(rmem::Errc::system, "member 0 cannot be heard");
         rmem_options one = RMEM_OPTIONS;
         one.rank = static_cast<int>(member);
         one.settings = settings.data();
