@@ -242,6 +242,9 @@ Descriptor::~Descriptor() {
 }
 
 int Descriptor::get() const noexcept {
+    // The first use of the guard may wait for another thread, and errno would no longer be that of
+    // an open that has failed.
+    if (fd_ < 0) return -1;
     // relaxed is enough: it changes only where no other thread runs
     return generation_ == fork_guard().generation.load(std::memory_order_relaxed) ? fd_ : -1;
 }
