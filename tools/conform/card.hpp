@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -54,5 +55,24 @@ public:
     /// The oldest that waits; none: nothing has come within the time.
     virtual std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) = 0;
 };
+
+/// How a program reads its bank.
+enum class Reading { by_call, by_pointer };
+
+/// As a program reads by a pointer: a plain load of each word. A barrier keeps the order of two,
+/// which not all processors do by themselves.
+inline std::uint32_t load_plainly(const volatile void* memory, std::size_t offset) {
+    const auto* bytes = static_cast<const volatile std::byte*>(memory) + offset;
+    const std::uint32_t value = *reinterpret_cast<const volatile std::uint32_t*>(bytes);
+    __sync_synchronize();
+    return value;
+}
+inline void read_plainly(const volatile void* memory, std::size_t offset, void* to,
+                         std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
+        const std::uint32_t word = load_plainly(memory, offset + at);
+        std::memcpy(static_cast<std::byte*>(to) + at, &word, sizeof word);
+    }
+}
 
 }  // namespace conform

@@ -6,6 +6,9 @@
 #include "rmem/wire/timing.hpp"
 #include "tools/commands.hpp"
 #include "tools/conform/report.hpp"
+#ifdef RMEM_WITH_RFM2G
+#include "tools/conform/rfm2g_card.hpp"
+#endif
 #include "tools/conform/rmem_card.hpp"
 #include "tools/measure/rank_group.hpp"
 #include "tools/output.hpp"
@@ -40,6 +43,7 @@ struct ConformOptions {
     std::string link = "direct", timing, faults;
     unsigned nodes = 3;
     std::optional<unsigned> member, members, unit;
+    std::optional<std::string> rfm2g;  ///< its device
     std::string at = "0", bytes, floor, patience = "30s";
     std::string reading = "call";
     double deadline_s = 300;
@@ -62,10 +66,10 @@ bool be_member(conform::Card& card, const ConformOptions& options, const conform
     return report.is_broken();
 }
 
-bool be_one_of_several(const ConformOptions& options) {
-    conform::Plan plan = options.plan;
-    plan.member = *options.member;
-    plan.members = *options.members;
+std::unique_ptr<conform::Card> chosen_card(const ConformOptions& options) {
+#ifdef RMEM_WITH_RFM2G
+    if (options.rfm2g) return conform::open_rfm2g(*options.rfm2g, reading_of(options));
+#endif
     rmem_node* node = nullptr;
     int code = 0;
     if (options.unit) {
@@ -73,7 +77,14 @@ bool be_one_of_several(const ConformOptions& options) {
     } else {
         code = rmem_open(&node);
     }
-    const auto card = conform::card_of(node, code, reading_of(options));
+    return conform::card_of(node, code, reading_of(options));
+}
+
+bool be_one_of_several(const ConformOptions& options) {
+    conform::Plan plan = options.plan;
+    plan.member = *options.member;
+    plan.members = *options.members;
+    const auto card = chosen_card(options);
     return be_member(*card, options, plan, true);
 }
 
@@ -194,6 +205,13 @@ void add_conform(cli::App& app) {
                                ->check(cli::range(2U, conform::kMostMembers));
     cli::Option* unit =
         command->add_option("--unit", o.unit, "The card of this host; else as RMEM_RING, … say");
+#ifdef RMEM_WITH_RFM2G
+    command
+        ->add_option("--rfm2g", o.rfm2g, "A card of this host: its device, as RFM2gOpen takes it")
+        ->group("A ring that is there")
+        ->needs(member)
+        ->excludes(unit);
+#endif
     for (cli::Option* option : {link, timing, nodes, faults, deadline}) {
         option->group("A ring of its own");
         member->excludes(option);

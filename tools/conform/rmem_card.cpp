@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include <cstring>
-
 namespace conform {
 
 namespace {
@@ -19,20 +17,12 @@ int checked(int code) {
     return code;
 }
 
-/// As a program reads, by a plain load; the barrier keeps the order of two, which not all
-/// processors do by themselves.
-std::uint32_t load_word(const std::byte* from) {
-    const std::uint32_t value = *reinterpret_cast<const volatile std::uint32_t*>(from);
-    __sync_synchronize();
-    return value;
-}
-
 class RmemCard : public Card {
 public:
     RmemCard(rmem_node* node, Reading reading) : node_(node) {
         checked(rmem_accept_interrupts(node_.get(), std::uint64_t{1} << kNumber));
         if (reading == Reading::by_call) return;
-        bank_ = static_cast<const std::byte*>(rmem_bank(node_.get()));
+        bank_ = rmem_bank(node_.get());
         if (bank_ == nullptr) throw rmem::Error(rmem::Errc::system, rmem_last_error());
     }
 
@@ -51,16 +41,13 @@ public:
         with_room([&] { return rmem_write(node_.get(), offset, from, bytes); });
     }
     std::uint32_t load(std::size_t offset) override {
-        return bank_ != nullptr ? load_word(bank_ + offset) : rmem_load(node_.get(), offset);
+        return bank_ != nullptr ? load_plainly(bank_, offset) : rmem_load(node_.get(), offset);
     }
     void read(std::size_t offset, void* to, std::size_t bytes) override {
         if (bank_ == nullptr) {
             checked(rmem_read(node_.get(), offset, to, bytes));
-            return;
-        }
-        for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
-            const std::uint32_t word = load_word(bank_ + offset + at);
-            std::memcpy(static_cast<std::byte*>(to) + at, &word, sizeof word);
+        } else {
+            read_plainly(bank_, offset, to, bytes);
         }
     }
 
@@ -95,7 +82,7 @@ private:
         void operator()(rmem_node* node) const noexcept { rmem_close(node); }
     };
     std::unique_ptr<rmem_node, Close> node_;
-    const std::byte* bank_ = nullptr;
+    const void* bank_ = nullptr;
 };
 
 }  // namespace

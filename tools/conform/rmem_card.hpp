@@ -12,9 +12,6 @@
 
 namespace conform {
 
-/// How a program reads its bank.
-enum class Reading { by_call, by_pointer };
-
 /// Throws what the opening said where `code` is one of failure. Closes the node at its end.
 std::unique_ptr<Card> card_of(rmem_node* node, int code, Reading reading = Reading::by_call);
 

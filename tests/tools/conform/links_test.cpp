@@ -106,6 +106,19 @@ TEST(ConformCommand, members_of_a_ring_that_is_there_find_each_other) {
     EXPECT_THAT(ran.out, HasSubstr("at 0x00010000"));
 }
 
+TEST(ConformCommand, a_card_by_its_vendors_interface_keeps_the_rules) {
+    if (!run_tool({"conform", "--help"}).says("--rfm2g"))
+        GTEST_SKIP() << "built without the RFM2g interface";
+    const RingName ring;
+    const std::string member =
+        RMEM_TOOL " conform --member $RMEM_RANK --members 2 --rfm2g /dev/rfm2g0 --rounds 100";
+    const Ran ran =
+        run_tool(run_script({"-n", "2", "--link", "ring", "--ring", ring.get()}, member));
+    EXPECT_EQ(ran.code, 0) << ran.err << ran.out;
+    EXPECT_THAT(ran.out, HasSubstr("conforms: of 13 rules"));
+    EXPECT_THAT(ran.out, HasSubstr("rfm2g /dev/rfm2g0, read by calls"));
+}
+
 TEST(ConformCommand, a_broken_rule_is_its_exit_code_and_first_line) {
     const Ran ran = run_tool(
         {"conform", "--link", "ring", "--rounds", "64", "--only", "word-time", "--floor", "1s"});

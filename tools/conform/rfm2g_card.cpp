@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/conform/rfm2g_card.hpp"
+
+#include "rmem/error.hpp"
+
+#include <fmt/format.h>
+
+#include <rfm2g_api.h>
+#include <cstring>
+
+namespace conform {
+
+namespace {
+
+constexpr RFM2GEVENTTYPE kEvent = RFM2GEVENT_INTR1;
+constexpr std::int64_t kNsInMs = 1'000'000;
+
+void check(RFM2G_STATUS status, const char* call) {
+    if (status == RFM2G_SUCCESS) return;
+    throw rmem::Error(rmem::Errc::system, fmt::format("{}: {}", call, RFM2gErrorMsg(status)));
+}
+
+RFM2G_UINT32 narrowed(std::size_t value) {
+    return static_cast<RFM2G_UINT32>(value);  // a card's memory ends below
+}
+
+class Rfm2gCard : public Card {
+public:
+    Rfm2gCard(const std::string& device, Reading reading) : device_(device) {
+        check(RFM2gOpen(device_.data(), &card_), "RFM2gOpen");
+        check(RFM2gNodeID(card_, &node_), "RFM2gNodeID");
+        check(RFM2gSize(card_, &bytes_), "RFM2gSize");
+        check(RFM2gEnableEvent(card_, kEvent), "RFM2gEnableEvent");
+        if (reading == Reading::by_pointer)
+            check(RFM2gUserMemoryBytes(card_, &memory_, 0, bytes_), "RFM2gUserMemoryBytes");
+    }
+    ~Rfm2gCard() override { RFM2gClose(&card_); }
+    Rfm2gCard(const Rfm2gCard&) = delete;
+    Rfm2gCard& operator=(const Rfm2gCard&) = delete;
+
+    std::string name() const override {
+        return fmt::format("rfm2g {}, read by {}", device_,
+                           memory_ == nullptr ? "calls" : "a pointer");
+    }
+    unsigned node() const override { return node_; }
+    std::size_t size() const override { return bytes_; }
+    /// Losses are not told, and there is no snapshot.
+    bool offers(Feature feature) const override { return feature == Feature::interrupts; }
+
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        check(RFM2gPoke32(card_, narrowed(offset), value), "RFM2gPoke32");
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        check(RFM2gWrite(card_, narrowed(offset), const_cast<void*>(from), narrowed(bytes)),
+              "RFM2gWrite");
+    }
+    std::uint32_t load(std::size_t offset) override {
+        if (memory_ != nullptr) return load_plainly(memory_, offset);
+        RFM2G_UINT32 value = 0;
+        check(RFM2gPeek32(card_, narrowed(offset), &value), "RFM2gPeek32");
+        return value;
+    }
+    void read(std::size_t offset, void* to, std::size_t bytes) override {
+        if (memory_ == nullptr) {
+            check(RFM2gRead(card_, narrowed(offset), to, narrowed(bytes)), "RFM2gRead");
+        } else {
+            read_plainly(memory_, offset, to, bytes);
+        }
+    }
+
+    void set_write_me_last(bool) override {}
+    void send_interrupt(unsigned node, std::uint32_t value) override {
+        check(RFM2gSendEvent(card_, static_cast<RFM2G_NODE>(node), kEvent, value),
+              "RFM2gSendEvent");
+    }
+    std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
+        RFM2GEVENTINFO event{};
+        event.Event = kEvent;
+        event.Timeout = narrowed(static_cast<std::size_t>((timeout_ns + kNsInMs - 1) / kNsInMs));
+        const RFM2G_STATUS status = RFM2gWaitForEvent(card_, &event);
+        if (status == RFM2G_TIMED_OUT) return std::nullopt;
+        check(status, "RFM2gWaitForEvent");
+        return CardInterrupt{event.ExtendedInfo, 0};
+    }
+
+private:
+    std::string device_;
+    RFM2GHANDLE card_ = nullptr;
+    RFM2G_NODE node_ = 0;
+    RFM2G_UINT32 bytes_ = 0;
+    volatile void* memory_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Card> open_rfm2g(const std::string& device, Reading reading) {
+    return std::make_unique<Rfm2gCard>(device, reading);
+}
+
+}  // namespace conform
