@@ -146,8 +146,8 @@ if [[ -x $rmem ]]; then
         fi
         # bench has many options, which its --help explains.
         [[ $command == bench || $command == demo ]] && continue
-        for option in $("$rmem" "$command" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' |
-            grep -oE -- '--[a-z-]+'); do
+        for option in $("$rmem" "$command" --help | grep -oE '^  (-[a-z],)?--[a-z0-9-]+' |
+            grep -oE -- '--[a-z0-9-]+'); do
             case $option in
                 --help | --label) ;; # rmem(1) has the one, the other is --no-label
                 *)
