@@ -7,24 +7,14 @@
 ///     const Card a(0), b(1);
 ///     EXPECT_EQ(RFM2gPoke32(a, 0x100, 42), RFM2G_SUCCESS);
 
-#include "cards/common/unit.hpp"
 #include "cards/rfm2g/rfm2g_api.h"
-#include "rmem/config.hpp"
-#include "tests/support/child.hpp"
-#include "tests/support/own_network.hpp"
+#include "tests/support/card_units.hpp"
 
 #include <gmock/gmock.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <string>
-#include <thread>
 
 namespace rmem::test {
-
-inline constexpr unsigned kPatienceMs = 30'000;
 
 /// A handle that is closed at the end.
 class Card {
@@ -48,38 +38,9 @@ private:
 class TwoCards : public ::testing::Test {
 protected:
     /// What `settings` says comes before what is here.
-    explicit TwoCards(LinkKind link, const cards::Settings& settings = {}) {
-        std::filesystem::create_directory(folder_);
-        ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
-        for (unsigned unit = 0; unit < 2; ++unit) {
-            cards::Settings own = settings;
-            own.insert(own.end(), {{"RMEM_RING", name_.get()},
-                                   {"RMEM_LINK", name_of(link)},
-                                   {"RMEM_NODE", std::to_string(unit)},
-                                   {"RMEM_NODES", "2"},
-                                   {"RMEM_SIZE", "16K"},
-                                   {"RMEM_GROUP", own_group(name_.get())},
-                                   {"RMEM_INTERFACE", "lo"}});
-            units_[unit] = std::make_unique<cards::PublishedUnit>(unit, own);
-        }
-    }
-    ~TwoCards() override {
-        ::unsetenv("XDG_RUNTIME_DIR");
-        for (auto& unit : units_) unit.reset();
-        std::filesystem::remove_all(folder_);
-    }
+    explicit TwoCards(LinkKind link, const cards::Settings& settings = {})
+        : units_(link, 2, settings) {}
 
-    /// Until what a node writes is in the other bank.
-    template <class Condition>
-    static bool comes(Condition&& condition) {
-        const auto until =
-            std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
-        while (!condition()) {
-            if (std::chrono::steady_clock::now() > until) return false;
-            std::this_thread::yield();
-        }
-        return true;
-    }
     static bool has(RFM2GHANDLE card, RFM2G_UINT32 offset, RFM2G_UINT32 value) {
         RFM2G_UINT32 found = 0;
         EXPECT_EQ(RFM2gPeek32(card, offset, &found), RFM2G_SUCCESS) << rmem_last_error();
@@ -91,11 +52,7 @@ protected:
         EXPECT_THAT(rmem_last_error(), ::testing::HasSubstr(part));
     }
 
-private:
-    const RingName name_;
-    const std::filesystem::path folder_ =
-        std::filesystem::temp_directory_path() / ("rfm2g-" + name_.get());
-    std::unique_ptr<cards::PublishedUnit> units_[2];
+    const CardUnits units_;
 };
 
 /// The same on each link that a host has.

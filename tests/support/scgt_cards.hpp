@@ -7,26 +7,16 @@
 ///     GtCard a(0), b(1);
 ///     EXPECT_EQ(scgtSetState(a, SCGT_WRITE_ME_LAST, 1), SCGT_SUCCESS);
 
-#include "cards/common/unit.hpp"
 #include "cards/scgt/scgtapi.h"
-#include "rmem/config.hpp"
 #include "rmem/rmem.h"
-#include "tests/support/child.hpp"
-#include "tests/support/own_network.hpp"
+#include "tests/support/card_units.hpp"
 
 #include <gmock/gmock.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <string>
-#include <thread>
-#include <vector>
 
 namespace rmem::test {
 
-inline constexpr unsigned kPatienceMs = 30'000;
 inline constexpr uint32 kNoValue = 0xFFFFFFFF;
 
 /// A handle that is closed at the end.
@@ -47,28 +37,10 @@ private:
 
 class GtCards : public ::testing::Test {
 protected:
-    explicit GtCards(LinkKind link, unsigned nodes = 2, cards::Settings further = {}) {
-        std::filesystem::create_directory(folder_);
-        ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
-        for (unsigned unit = 0; unit < nodes; ++unit) {
-            cards::Settings settings{{"RMEM_RING", name_.get()},
-                                     {"RMEM_LINK", name_of(link)},
-                                     {"RMEM_NODE", std::to_string(unit)},
-                                     {"RMEM_NODES", std::to_string(nodes)},
-                                     {"RMEM_SIZE", std::to_string(kBytes)},
-                                     {"RMEM_GROUP", own_group(name_.get())},
-                                     {"RMEM_INTERFACE", "lo"}};
-            settings.insert(settings.end(), further.begin(), further.end());
-            units_.push_back(std::make_unique<cards::PublishedUnit>(unit, settings));
-        }
-    }
-    ~GtCards() override {
-        ::unsetenv("XDG_RUNTIME_DIR");
-        units_.clear();
-        std::filesystem::remove_all(folder_);
-    }
+    explicit GtCards(LinkKind link, unsigned nodes = 2, const cards::Settings& further = {})
+        : units_(link, nodes, further) {}
 
-    static constexpr uint32 kBytes = 16384;
+    static constexpr uint32 kBytes = CardUnits::kBytes;
 
     static uint32 write_word(scgtHandle* card, uint32 offset, uint32 value,
                              scgtInterrupt* interrupt = nullptr) {
@@ -85,17 +57,6 @@ protected:
         scgtInterrupt interrupt{type, 0, id, value, 0};
         return scgtWrite(card, 0, nullptr, 0, 0, nullptr, &interrupt);
     }
-    /// Until what a node writes is in the other bank.
-    template <class Condition>
-    static bool comes(Condition&& condition) {
-        const auto until =
-            std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
-        while (!condition()) {
-            if (std::chrono::steady_clock::now() > until) return false;
-            std::this_thread::yield();
-        }
-        return true;
-    }
     static void expect_done(uint32 found) {
         EXPECT_EQ(found, unsigned{SCGT_SUCCESS})
             << scgtGetErrStr(found) << ": " << rmem_last_error();
@@ -106,12 +67,7 @@ protected:
         EXPECT_THAT(rmem_last_error(), ::testing::HasSubstr(part));
     }
 
-    const RingName name_;
-
-private:
-    const std::filesystem::path folder_ =
-        std::filesystem::temp_directory_path() / ("scgt-" + name_.get());
-    std::vector<std::unique_ptr<cards::PublishedUnit>> units_;
+    const CardUnits units_;
 };
 
 /// Two cards on each link that a host has.

@@ -10,22 +10,13 @@
 ///     EXPECT_EQ(rmem_write_word(b, 0x100, 42), RMEM_OK);
 ///     EXPECT_TRUE(comes([] { return get_base_mem()[0x40] == 42; }));
 
-#include "cards/common/unit.hpp"
 #include "cards/scramnet_plus/scrplus.h"
-#include "rmem/config.hpp"
 #include "rmem/rmem.h"
-#include "tests/support/child.hpp"
-#include "tests/support/own_network.hpp"
+#include "tests/support/card_units.hpp"
 
 #include <gmock/gmock.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <string>
-#include <thread>
-#include <vector>
 
 namespace rmem::test {
 
@@ -60,28 +51,10 @@ private:
 
 class PlusCards : public ::testing::Test {
 protected:
-    static constexpr std::size_t kBytes = 16384;
+    static constexpr std::size_t kBytes = CardUnits::kBytes;
 
-    explicit PlusCards(LinkKind link, unsigned nodes = 2, cards::Settings further = {}) {
-        std::filesystem::create_directory(folder_);
-        ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
-        for (unsigned unit = 0; unit < nodes; ++unit) {
-            cards::Settings settings{{"RMEM_RING", name_.get()},
-                                     {"RMEM_LINK", name_of(link)},
-                                     {"RMEM_NODE", std::to_string(unit)},
-                                     {"RMEM_NODES", std::to_string(nodes)},
-                                     {"RMEM_SIZE", std::to_string(kBytes)},
-                                     {"RMEM_GROUP", own_group(name_.get())},
-                                     {"RMEM_INTERFACE", "lo"}};
-            settings.insert(settings.end(), further.begin(), further.end());
-            units_.push_back(std::make_unique<cards::PublishedUnit>(unit, settings));
-        }
-    }
-    ~PlusCards() override {
-        ::unsetenv("XDG_RUNTIME_DIR");
-        units_.clear();
-        std::filesystem::remove_all(folder_);
-    }
+    explicit PlusCards(LinkKind link, unsigned nodes = 2, const cards::Settings& further = {})
+        : units_(link, nodes, further) {}
 
     static unsigned csr(int number) { return scr_csr_read(static_cast<char>(number)); }
     static void set_csr(int number, unsigned value) {
@@ -89,16 +62,6 @@ protected:
     }
     static int write_word(std::size_t offset, std::uint32_t value) {
         return scr_dma_write(&value, offset, sizeof value);
-    }
-    /// Until what another node does shows here.
-    template <class Condition>
-    static bool comes(Condition&& condition) {
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-        while (!condition()) {
-            if (std::chrono::steady_clock::now() > until) return false;
-            std::this_thread::yield();
-        }
-        return true;
     }
     static bool has(rmem_node* node, std::size_t offset, std::uint32_t value) {
         return comes([=] { return rmem_load(node, offset) == value; });
@@ -112,12 +75,7 @@ protected:
         expect_sentence(part);
     }
 
-    const RingName name_;
-    const std::filesystem::path folder_ =
-        std::filesystem::temp_directory_path() / ("scramnet-plus-" + name_.get());
-
-private:
-    std::vector<std::unique_ptr<cards::PublishedUnit>> units_;
+    const CardUnits units_;
 };
 
 /// Two cards on each link that a host has.

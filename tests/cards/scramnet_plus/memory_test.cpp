@@ -63,7 +63,7 @@ TEST_P(MemoryOfPlusCards, a_transfer_arrives_whole_when_its_last_word_does) {
 struct MemoryOfAPlusCard : PlusCards {
     MemoryOfAPlusCard() : PlusCards(LinkKind::direct) {}
 
-    std::string file(const char* name) const { return folder_ / name; }
+    std::string file(const char* name) const { return units_.folder() / name; }
     static int load(std::string path, int part) { return scr_load_mm(path.data(), part); }
     static int save(std::string path, int part) { return scr_save_mm(path.data(), part); }
 };
@@ -147,7 +147,7 @@ TEST_F(MemoryOfAPlusCard, memory_and_acrs_go_to_files_and_come_back) {
     EXPECT_EQ(get_base_mem()[1] & 0xffff, 0x6665U);
     expect_refused(load(file("memory"), ACR), "more than");
     expect_refused(load(file("none"), MEM), "none");
-    expect_refused(save(folder_ / "no" / "folder", MEM), "folder");
+    expect_refused(save(units_.folder() / "no" / "folder", MEM), "folder");
     expect_refused(load(file("memory"), 3), "MEM or ACR");
     expect_refused(save(file("memory"), 3), "MEM or ACR");
     expect_refused(scr_load_mm(nullptr, MEM), "null pointer");

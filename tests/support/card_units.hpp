@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A ring whose nodes are the cards of this host: unit 0 is node 0, unit 1 node 1, …
+
+#include "cards/common/unit.hpp"
+#include "rmem/config.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rmem::test {
+
+inline constexpr unsigned kPatienceMs = 30'000;
+
+/// Until what another node does shows here. It yields in between, and does not sleep: tests wait
+/// so for each word.
+template <class Condition>
+bool comes(Condition&& condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > until) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+class CardUnits {
+public:
+    static constexpr unsigned kBytes = 16384;
+
+    /// What `further` says comes before what is here.
+    explicit CardUnits(LinkKind link, unsigned nodes = 2, const cards::Settings& further = {}) {
+        std::filesystem::create_directory(folder_);
+        ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+        for (unsigned unit = 0; unit < nodes; ++unit) {
+            cards::Settings settings = further;
+            settings.insert(settings.end(), {{"RMEM_RING", name_.get()},
+                                             {"RMEM_LINK", name_of(link)},
+                                             {"RMEM_NODE", std::to_string(unit)},
+                                             {"RMEM_NODES", std::to_string(nodes)},
+                                             {"RMEM_SIZE", std::to_string(kBytes)},
+                                             {"RMEM_GROUP", own_group(name_.get())},
+                                             {"RMEM_INTERFACE", "lo"}});
+            units_.push_back(std::make_unique<cards::PublishedUnit>(unit, settings));
+        }
+    }
+    ~CardUnits() {
+        ::unsetenv("XDG_RUNTIME_DIR");
+        units_.clear();
+        std::filesystem::remove_all(folder_);
+    }
+    CardUnits(const CardUnits&) = delete;
+    CardUnits& operator=(const CardUnits&) = delete;
+
+    const RingName& name() const { return name_; }
+    const std::filesystem::path& folder() const { return folder_; }
+
+private:
+    const RingName name_;
+    const std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("cards-" + name_.get());
+    std::vector<std::unique_ptr<cards::PublishedUnit>> units_;
+};
+
+}  // namespace rmem::test
