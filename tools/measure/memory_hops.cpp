@@ -447,7 +447,10 @@ constexpr Look kLooks[] = {
      }},
 };
 
-/// Node 0 gives the time away each millisecond and sleeps; the last word is 0. An odd time is no 0.
+/// Not 0, which a reader that is put aside for long takes for what was there before.
+constexpr std::uint32_t kEndOfBeats = 2;
+
+/// Node 0 gives the time away each millisecond and sleeps; times are odd, and the end is not.
 template <class Put>
 void beats(Case& it, Put&& put) {
     Sampling beats(it.plan);
@@ -458,7 +461,7 @@ void beats(Case& it, Put&& put) {
         beats.add(0);
     }
     pause_for(kBeatNs);
-    put(0);
+    put(kEndOfBeats);
 }
 
 /// Node 1 says how old the time is when `look` shows it.
@@ -468,7 +471,7 @@ std::vector<double> ages_of(Look&& look) {
     for (std::uint32_t seen = 0;;) {
         const std::uint32_t word = look(seen);
         if (word == seen) continue;
-        if (word == 0) return ages;
+        if (word == kEndOfBeats) return ages;
         ages.push_back(static_cast<std::uint32_t>(now_ns()) - word);
         seen = word;
     }
