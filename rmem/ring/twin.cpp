@@ -73,6 +73,7 @@ Twin::Twin(const Ring& ring, unsigned node, Deadline deadline)
     if (ring.config().is_remote()) appliers_.push_back(&ring.board().applier);
     counts_.resize(appliers_.size());
     stuck_.resize(appliers_.size());
+    stopped_.resize(appliers_.size());
     register_fences();
     hold_ = ring.try_lock_twin(node);
     if (!hold_) {
@@ -88,7 +89,7 @@ Twin::Twin(const Ring& ring, unsigned node, Deadline deadline)
     if (ring.node(node).keeps_twin.exchange(1, std::memory_order_relaxed) == 0)
         ring.delivery().twins.fetch_add(1, std::memory_order_relaxed);  // enough: as above
     if (await_appliers(deadline) && copy_bank(deadline)) return;
-    forget();
+    leave();
     throw Error(Errc::timed_out,
                 fmt::format("somebody was stopped in the middle of a write to ring '{}', so "
                             "stores into it cannot be scanned; continue that process "
@@ -97,16 +98,16 @@ Twin::Twin(const Ring& ring, unsigned node, Deadline deadline)
 }
 
 Twin::~Twin() {
-    if (!hold_->held()) return;  // of the parent of this process
-    forget();
-    if (await_appliers(Deadline::now()))
-        ring_.segment().give_back(twin_, ring_.config().user_bytes);
+    if (hold_->held()) leave();  // else it is of the parent of this process
 }
 
-void Twin::forget() noexcept {
+/// Its memory stays with the segment where somebody may still store into it.
+void Twin::leave() noexcept {
     // relaxed is enough, twice: await_appliers() makes them see it
     ring_.node(node_).keeps_twin.store(0, std::memory_order_relaxed);
     ring_.delivery().twins.fetch_sub(1, std::memory_order_relaxed);
+    if (await_appliers(Deadline::now()))
+        ring_.segment().give_back(twin_, ring_.config().user_bytes);
 }
 
 /// True: nobody is in the middle of a write that has not seen keeps_twin as it is now.
@@ -170,7 +171,8 @@ Twin::Seen Twin::look(std::size_t offset, std::size_t bytes) noexcept {
     }
     for (std::size_t i = 0; i < appliers_.size() && seen.words != 0; ++i) {
         const std::uint64_t met = words_met(*appliers_[i], counts_[i], offset, bytes);
-        seen.undecided |= seen.words & met;
+        const bool is_stopped = is_storing(counts_[i]) && counts_[i] == stopped_[i];
+        if (!is_stopped) seen.undecided |= seen.words & met;
         seen.words &= ~met;
     }
     return seen;
@@ -195,13 +197,14 @@ void Twin::put_back(std::size_t offset, std::uint32_t now, std::uint32_t before)
     word(twin_ + offset).compare_exchange_strong(now, before, std::memory_order_relaxed);
 }
 
-void Twin::mend_after_the_dead() noexcept {
+void Twin::look_for_the_stuck() noexcept {
     for (std::size_t i = 0; i < appliers_.size(); ++i) {
         // relaxed is enough: it is compared with what it was long ago
         const std::uint64_t count = appliers_[i]->count.load(std::memory_order_relaxed);
         const std::uint64_t former = std::exchange(stuck_[i], count);
-        if (is_storing(count) && count == former && !is_alive(i))
-            mend_applier(ring_, *appliers_[i]);
+        if (!is_storing(count) || count != former) continue;
+        stopped_[i] = count;
+        if (!is_alive(i)) mend_applier(ring_, *appliers_[i]);
     }
 }
 

@@ -39,7 +39,7 @@ public:
     [[nodiscard]] bool differs(std::size_t offset, std::size_t bytes) const noexcept;
 
     /// The words of a block as they were seen, and which of them, a bit each, the program has
-    /// stored; or perhaps a write just then.
+    /// stored; or perhaps a write just then. A word in a write whose writer is stopped is neither.
     struct Seen {
         std::uint64_t words = 0, undecided = 0;
         std::array<std::uint32_t, kBlockWords> now, before;
@@ -52,11 +52,12 @@ public:
     /// What was taken is not on its way: it will be seen again.
     void put_back(std::size_t offset, std::uint32_t now, std::uint32_t before) noexcept;
 
-    /// Looks for those that were killed in the middle of a write: the words count as written.
-    void mend_after_the_dead() noexcept;
+    /// Looks for those that are in the middle of a write since the last call. They were killed: the
+    /// words count as written. Or they are stopped: nobody waits for them any more.
+    void look_for_the_stuck() noexcept;
 
 private:
-    void forget() noexcept;
+    void leave() noexcept;
     [[nodiscard]] bool await_appliers(Deadline deadline) noexcept;
     [[nodiscard]] bool copy_bank(Deadline deadline);
     bool is_alive(std::size_t applier) const noexcept;
@@ -66,9 +67,10 @@ private:
     std::byte* const bank_;
     std::byte* const twin_;
     std::optional<ByteLock> hold_;
-    std::vector<Applier*> appliers_;     ///< of all that store into the bank
-    std::vector<std::uint64_t> counts_;  ///< theirs, when a look began
-    std::vector<std::uint64_t> stuck_;   ///< theirs, when it looked for the dead
+    std::vector<Applier*> appliers_;      ///< of all that store into the bank
+    std::vector<std::uint64_t> counts_;   ///< theirs, when a look began
+    std::vector<std::uint64_t> stuck_;    ///< theirs, when it looked for the stuck…
+    std::vector<std::uint64_t> stopped_;  ///< …where they were the same at two such looks
 };
 
 /// An applier's next user comes: its former one may have been killed in the middle of a write.

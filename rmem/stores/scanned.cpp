@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kLongestSleepNs = 1'000'000'000;
 constexpr std::int64_t kShortestSleepNs = 2000;
-constexpr std::int64_t kMendNs = 100'000'000;
+constexpr std::int64_t kStuckNs = 10'000'000;
 constexpr int kLastLooks = 100;
 constexpr std::size_t kMostPagesAtOnce = 64;
 constexpr std::size_t kMostTaken = 1U << 16;  // words, before they are sent
@@ -151,9 +151,9 @@ void ScannedStores::look() {
     if (is_whole_) {
         // (4) - this release-store synchronizes-with the acquire-load (3)
         finished_.store(number, std::memory_order_release);
-    } else if (now_ns_ - mended_ns_ >= kMendNs) {
-        mended_ns_ = now_ns_;
-        twin_.mend_after_the_dead();
+    } else if (now_ns_ - sought_ns_ >= kStuckNs) {
+        sought_ns_ = now_ns_;
+        twin_.look_for_the_stuck();
     }
 }
 

@@ -98,7 +98,7 @@ private:
     std::int64_t looked_ns_ = 0;     ///< when the last one began; 0: all was cold
     std::int64_t changed_ns_ = 0;    ///< when anything was different
     std::int64_t oversleep_ns_ = 0;  ///< of late
-    std::int64_t mended_ns_ = 0;
+    std::int64_t sought_ns_ = 0;
 
     std::mutex mutex_;                                         ///< the sync words
     std::vector<std::pair<std::size_t, std::uint64_t>> sync_;  ///< blocks, and words in them
