@@ -3,10 +3,8 @@
 
 #include "rmem/base/fence.hpp"
 #include "rmem/base/marks.hpp"
+#include "rmem/ring/interrupt_area.hpp"
 #include "rmem/ring/node_board.hpp"
-#include "rmem/ring/node_slot.hpp"
-#include "rmem/ring/rank_bell.hpp"
-#include "rmem/ring/waiting.hpp"
 #include "rmem/ring/word_sleepers.hpp"
 
 #include <fmt/format.h>
@@ -21,85 +19,15 @@ namespace rmem {
 
 namespace {
 
-constexpr unsigned kBitsPerChunk = 32;
 constexpr unsigned kMaps = 3;
-constexpr unsigned kRanksPerChunk = 64;
 constexpr auto kGuardPause = std::chrono::microseconds(50);
-/// A push that others outrun this often finds nonsense in the queue: it gives up and counts.
-constexpr unsigned kMaxPushTries = 1U << 20;
-
-// ---- The state word of a queue entry: lap | phase | rank | incarnation
-// The lap comes first so that an entry tells which round it is for; a zeroed entry is free in lap
-// 0. On link udp rank and incarnation are one number: which of the segment's engines.
-
-enum class Phase : unsigned { free = 0, claimed = 1, full = 2 };
-
-constexpr unsigned kIncarnationBits = 21;
-constexpr unsigned kRankBits = 9;
-static_assert(kMaxSeats <= 1U << kRankBits);
-
-constexpr std::uint32_t who_is(unsigned rank, std::uint32_t incarnation) {
-    return (rank << kIncarnationBits) | (incarnation & ((1U << kIncarnationBits) - 1));
-}
-constexpr std::uint64_t state_of(std::uint32_t lap, Phase phase, std::uint32_t who = 0) {
-    return (std::uint64_t{lap} << 32) | (static_cast<std::uint64_t>(phase) << 30) | who;
-}
-constexpr std::uint32_t lap_of(std::uint64_t state) {
-    return static_cast<std::uint32_t>(state >> 32);
-}
-constexpr std::uint32_t lap_at(std::uint64_t position) {
-    return static_cast<std::uint32_t>(position / kInterruptQueueEntries);
-}
-constexpr Phase phase_of(std::uint64_t state) {
-    return static_cast<Phase>((state >> 30) & 3);
-}
-constexpr std::uint32_t who_of(std::uint64_t state) {
-    return static_cast<std::uint32_t>(state) & ((1U << (kIncarnationBits + kRankBits)) - 1);
-}
-/// How many laps `state` is ahead of `position`; negative: behind.
-constexpr std::int32_t laps_ahead(std::uint64_t state, std::uint64_t position) {
-    return static_cast<std::int32_t>(lap_of(state) - lap_at(position));
-}
-
-/// Beside the origin of an interrupt that was sent to all.
-constexpr std::uint32_t kToAll = std::uint32_t{1} << 31;
-
-struct Entry {
-    std::atomic<std::uint64_t> state;
-    std::uint64_t offset;  ///< this and the rest belong to the claimer, then to the reader
-    std::uint32_t value;
-    std::uint32_t origin;
-};
 
 constexpr std::size_t chunks_of(const RingConfig& config) {
     const std::size_t words = config.user_bytes / kWordBytes;
     return (words + kBitsPerChunk - 1) / kBitsPerChunk;
 }
 
-/// The bits of chunk `chunk` that words [first, last] cover.
-constexpr std::uint32_t mask_of(std::size_t chunk, std::size_t first, std::size_t last) {
-    std::uint32_t mask = ~0U;
-    if (chunk == first / kBitsPerChunk) mask &= ~0U << (first % kBitsPerChunk);
-    if (chunk == last / kBitsPerChunk) mask &= ~0U >> (kBitsPerChunk - 1 - last % kBitsPerChunk);
-    return mask;
-}
-
 }  // namespace
-
-/// One node's part of the segment; the three bit maps follow it.
-struct InterruptBoard::Area {
-    alignas(kLineBytes) std::atomic<std::uint64_t> watched_anywhere;  ///< only node 0's is used
-    alignas(kLineBytes) std::atomic<std::uint64_t> watched;  ///< bits set in `receive` and `any`
-    std::array<std::atomic<std::uint64_t>, kMaxRanks / kRanksPerChunk> watchers;  ///< whom to wake
-    std::atomic<std::uint64_t> accepted;                   ///< numbers; counted in `watched` as one
-    alignas(kLineBytes) std::atomic<std::uint64_t> guard;  ///< 0, or the rank that changes the maps
-    alignas(kLineBytes) std::atomic<std::uint64_t> tail;   ///< the next position to claim
-    std::atomic<std::uint64_t> lost;                       ///< pushes that found the queue full
-    alignas(kLineBytes) std::atomic<std::uint64_t> head;   ///< the next position to take
-    std::atomic<std::uint64_t> lost_reported;
-    std::atomic<std::uint64_t> skipped;  ///< entries of the killed, not reported yet
-    alignas(kLineBytes) std::array<Entry, kInterruptQueueEntries> entries;
-};
 
 /// Changes of one node's maps come one after the other; a dead holder's hold is taken over.
 /// Not on a data path: only `watch`, `mark` and joining come here.
@@ -190,6 +118,9 @@ InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
       claimer_(as == As::engine ? who_of(ring.board().engines.load(std::memory_order_relaxed))
                                 : who_is(rank, incarnation_)) {
     register_fences();  // for those that sleep for an interrupt: rmem/ring/waiting.hpp
+    for (auto& since : since_) since.set(kNotAccepted);
+    // relaxed is enough: what is raised from here on may be taken
+    next_ = area(node_).tail.load(std::memory_order_relaxed);
     if (as == As::member) forget_the_dead();
 }
 
@@ -207,15 +138,24 @@ InterruptBoard::Bits* InterruptBoard::bits(unsigned node, Map map) const noexcep
 void InterruptBoard::forget_the_dead() {
     Guard guard(*this);
     Area& mine = area(node_);
-    bool used = false;
+    bool is_used = false, is_any_alive = false;
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        // relaxed is enough for the watchers here and below: only holders of the guard write them
-        const auto chunk = mine.watchers[r / kRanksPerChunk].load(std::memory_order_relaxed);
-        if (((chunk >> (r % kRanksPerChunk)) & 1) == 0) continue;
-        if (r != rank_ && ring_.is_alive(r)) return;
-        used = true;
+        auto& chunk = mine.watchers[r / kRanksPerChunk];
+        const std::uint64_t bit = std::uint64_t{1} << (r % kRanksPerChunk);
+        // relaxed is enough for the watchers, and for what they accept: only holders of the guard
+        // write them
+        if ((chunk.load(std::memory_order_relaxed) & bit) == 0) continue;
+        is_used = true;
+        if (r != rank_ && ring_.is_alive(r)) {
+            is_any_alive = true;
+            continue;
+        }
+        mine.accepted_by[r].store(0, std::memory_order_relaxed);  // enough: as above
+        chunk.fetch_and(~bit, std::memory_order_relaxed);         // enough: as above
     }
-    if (!used) return;
+    if (!is_used) return;
+    count_accepted();
+    if (is_any_alive) return;
     for (const Map map : {Map::receive, Map::any, Map::transmit}) {
         Bits* chunk = bits(node_, map);
         for (std::size_t i = 0; i < chunks_of(ring_.config()); ++i) {
@@ -224,13 +164,28 @@ void InterruptBoard::forget_the_dead() {
             if (map != Map::transmit && words != 0) count_watched(i, words, false);
         }
     }
-    mine.accepted.store(0, std::memory_order_relaxed);  // enough: as above
-    for (auto& chunk : mine.watchers)
-        chunk.store(0, std::memory_order_relaxed);  // enough: as above
     // relaxed is enough: as in change()
     const auto watched = mine.watched.exchange(0, std::memory_order_relaxed);
     watched_anywhere_->fetch_sub(watched, std::memory_order_relaxed);
-    while (take()) {  // the dead were meant
+}
+
+/// Takes into the node's numbers, and its counts, what its ranks accept.
+void InterruptBoard::count_accepted() noexcept {
+    Area& mine = area(node_);
+    std::uint64_t numbers = 0;
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        // relaxed is enough for all of these: as in change(), also that no sum is ever too small
+        numbers |= mine.accepted_by[r].load(std::memory_order_relaxed);
+    }
+    const bool did = mine.accepted.load(std::memory_order_relaxed) != 0;
+    if (numbers != 0 && !did) {
+        watched_anywhere_->fetch_add(1, std::memory_order_relaxed);  // enough: as above
+        mine.watched.fetch_add(1, std::memory_order_relaxed);        // enough: as above
+    }
+    mine.accepted.store(numbers, std::memory_order_relaxed);  // enough: as above
+    if (numbers == 0 && did) {
+        mine.watched.fetch_sub(1, std::memory_order_relaxed);        // enough: as above
+        watched_anywhere_->fetch_sub(1, std::memory_order_relaxed);  // enough: as above
     }
 }
 
@@ -314,17 +269,17 @@ void InterruptBoard::accept(std::uint64_t numbers) {
     Guard guard(*this);
     note_watcher();
     Area& mine = area(node_);
-    // relaxed is enough for all of these: as in change(), also that no sum is ever too small
-    const bool did = mine.accepted.load(std::memory_order_relaxed) != 0;
-    if (numbers != 0 && !did) {
-        watched_anywhere_->fetch_add(1, std::memory_order_relaxed);  // enough: as above
-        mine.watched.fetch_add(1, std::memory_order_relaxed);        // enough: as above
+    // relaxed is enough, twice: as in change(); what came before is another rank's
+    const std::uint64_t tail = mine.tail.load(std::memory_order_relaxed);
+    for (unsigned number = 0; number < kInterruptNumbers; ++number) {
+        if ((numbers >> number & 1) == 0) {
+            since_[number].set(kNotAccepted);
+        } else if (since_[number].get() == kNotAccepted) {
+            since_[number].set(tail);
+        }
     }
-    mine.accepted.store(numbers, std::memory_order_relaxed);  // enough: as above
-    if (numbers == 0 && did) {
-        mine.watched.fetch_sub(1, std::memory_order_relaxed);        // enough: as above
-        watched_anywhere_->fetch_sub(1, std::memory_order_relaxed);  // enough: as above
-    }
+    mine.accepted_by[rank_].store(numbers, std::memory_order_relaxed);  // enough: as above
+    count_accepted();
 }
 
 void InterruptBoard::mark(std::size_t offset, std::size_t bytes) {
@@ -355,218 +310,6 @@ bool InterruptBoard::is_marked(std::size_t offset, std::size_t bytes) const noex
 bool InterruptBoard::is_watching(unsigned node) const noexcept {
     // relaxed is enough: as in change()
     return area(node).watched.load(std::memory_order_relaxed) != 0;
-}
-
-// ---- Raising
-
-/// A write of one register.
-void InterruptBoard::raise_sent(unsigned node, unsigned origin, std::size_t offset,
-                                std::size_t bytes) noexcept {
-    const RingConfig& config = ring_.config();
-    if (bytes != kRegisterBytes || offset < config.register_offset(origin, 0) ||
-        offset >= config.register_offset(origin + 1, 0) || offset % kRegisterBytes != 0)
-        return;
-    const std::size_t number =
-        (offset - config.registers_offset()) / kRegisterBytes % kInterruptNumbers;
-    // relaxed is enough: as in change()
-    const std::uint64_t accepted = area(node).accepted.load(std::memory_order_relaxed);
-    if ((accepted >> number & 1) == 0) return;
-    // relaxed is enough: this thread has just written or applied the word
-    const std::uint32_t to =
-        reinterpret_cast<const std::atomic<std::uint32_t>*>(ring_.bank(node) + offset)
-            ->load(std::memory_order_relaxed);
-    if (to == node || to == kAllNodes) push(node, offset, origin | (to == kAllNodes ? kToAll : 0));
-}
-
-template <class Raises>
-void InterruptBoard::raise_words(unsigned node, unsigned origin, std::size_t offset,
-                                 std::size_t bytes, Raises raises) noexcept {
-    const std::size_t size = ring_.config().user_bytes;
-    if (bytes == 0) return;
-    if (offset >= size) return raise_sent(node, origin, offset, bytes);
-    const std::size_t first = offset / kWordBytes;
-    const std::size_t last = (offset + std::min(bytes, size - offset) - 1) / kWordBytes;
-    for (std::size_t i = first / kBitsPerChunk; i <= last / kBitsPerChunk; ++i) {
-        std::uint32_t hits = raises(i) & mask_of(i, first, last);
-        for (; hits != 0; hits &= hits - 1) {
-            const auto bit = static_cast<std::size_t>(std::countr_zero(hits));
-            push(node, (i * kBitsPerChunk + bit) * kWordBytes, origin);
-        }
-    }
-}
-
-void InterruptBoard::written(std::size_t offset, std::size_t bytes) noexcept {
-    const Bits* transmit = bits(node_, Map::transmit);
-    for (unsigned n = 0; n < ring_.config().nodes; ++n) {
-        // relaxed is enough, here and in the maps: as in change()
-        if (n == node_ || area(n).watched.load(std::memory_order_relaxed) == 0) continue;
-        const Bits* any = bits(n, Map::any);
-        const Bits* receive = bits(n, Map::receive);
-        raise_words(n, node_, offset, bytes, [&](std::size_t i) {
-            // relaxed is enough: as in change()
-            return any[i].load(std::memory_order_relaxed) |
-                   (receive[i].load(std::memory_order_relaxed) &
-                    transmit[i].load(std::memory_order_relaxed));
-        });
-    }
-}
-
-void InterruptBoard::applied_at(unsigned node, unsigned origin, std::size_t offset,
-                                std::size_t bytes, bool marked) noexcept {
-    // relaxed is enough, here and in the maps: as in change()
-    if (origin == node || area(node).watched.load(std::memory_order_relaxed) == 0) return;
-    const Bits* any = bits(node, Map::any);
-    const Bits* receive = bits(node, Map::receive);
-    raise_words(node, origin, offset, bytes, [&](std::size_t i) {
-        // relaxed is enough: as in change()
-        return any[i].load(std::memory_order_relaxed) |
-               (marked ? receive[i].load(std::memory_order_relaxed) : 0U);
-    });
-}
-
-void InterruptBoard::push(unsigned node, std::size_t offset, unsigned origin) noexcept {
-    Area& to = area(node);
-    Counters& counters = ring_.node(node).link;
-    for (unsigned tries = 0; tries < kMaxPushTries; ++tries) {
-        // relaxed is enough: a stale tail is found out by the entry's lap
-        std::uint64_t tail = to.tail.load(std::memory_order_relaxed);
-        Entry& entry = to.entries[tail % kInterruptQueueEntries];
-        // relaxed is enough: the exchange (3) looks again
-        std::uint64_t state = entry.state.load(std::memory_order_relaxed);
-        const std::int32_t ahead = laps_ahead(state, tail);
-        if (ahead < 0) break;  // the reader has not been here since the last lap: full
-        const std::uint64_t claimed = state_of(lap_at(tail), Phase::claimed, claimer_);
-        const bool is_free = ahead == 0 && phase_of(state) == Phase::free;
-        // (3) - this acq_rel exchange synchronizes-with the release-store (6) or (7) that freed it,
-        // and the acquire-load (5): a reader that sees the claim knows of its engine
-        const bool is_mine =
-            is_free && entry.state.compare_exchange_strong(
-                           state, claimed, std::memory_order_acq_rel, std::memory_order_relaxed);
-        if (is_mine) RMEM_MARK("interrupt.tail-behind");
-        // A writer that finds the entry claimed moves the tail on: its claimer may be dead.
-        // relaxed is enough: as the load of the tail
-        to.tail.compare_exchange_strong(tail, tail + 1, std::memory_order_relaxed);
-        if (!is_mine) continue;
-        RMEM_MARK("interrupt.claimed");
-        entry.offset = offset;
-        entry.origin = origin;
-        const bool is_sent = offset >= ring_.config().registers_offset();
-        const std::byte* const word = ring_.bank(node) + offset + (is_sent ? kWordBytes : 0);
-        // relaxed is enough: this thread has just written or applied the word
-        entry.value = reinterpret_cast<const std::atomic<std::uint32_t>*>(word)->load(
-            std::memory_order_relaxed);
-        // (4) - this release-store synchronizes-with the acquire-load (5) of the reader
-        entry.state.store(state_of(lap_of(claimed), Phase::full), std::memory_order_release);
-        RMEM_MARK("interrupt.filled");
-        counters.add_shared(LinkCounter::interrupts_raised);
-        wake_watchers(to);
-        return;
-    }
-    // relaxed is enough: a number for the reader's next report
-    to.lost.fetch_add(1, std::memory_order_relaxed);
-    counters.add_shared(LinkCounter::interrupts_lost);
-}
-
-void InterruptBoard::wake_watchers(const Area& to) const noexcept {
-    const auto* attention = ring_.attention();
-    light_fence();
-    for (unsigned i = 0; i < to.watchers.size(); ++i) {
-        // relaxed is enough: as in change()
-        std::uint64_t ranks = to.watchers[i].load(std::memory_order_relaxed);
-        for (; ranks != 0; ranks &= ranks - 1) {
-            const unsigned rank =
-                i * kRanksPerChunk + static_cast<unsigned>(std::countr_zero(ranks));
-            if (rank >= ring_.config().ranks) continue;
-            // relaxed is enough: the fence orders it after the store (4)
-            std::uint32_t asked = attention[rank].load(std::memory_order_relaxed) & kInterruptsWake;
-            if ((asked & kAttentionInterrupts) != 0 &&
-                ring_bell(ring_, rank, BellUse::interrupts)) {
-                asked &= ~kAttentionInterrupts;
-            }
-            if (asked != 0) wake_rank(ring_, rank);
-        }
-    }
-}
-
-// ---- Taking
-
-bool InterruptBoard::is_claimer_alive(std::uint64_t state) const noexcept {
-    const std::uint32_t who = who_of(state);
-    if (!ring_.config().is_remote()) return is_rank_alive(who);
-    // relaxed is enough: (5)
-    return who == who_of(ring_.board().engines.load(std::memory_order_relaxed)) &&
-           ring_.has_engine();
-}
-
-bool InterruptBoard::is_rank_alive(std::uint32_t who) const noexcept {
-    const unsigned rank = who >> kIncarnationBits;
-    if (rank >= ring_.config().seats()) return false;  // nonsense, so nobody who could go on
-    // relaxed is enough: a claimer's incarnation was there before its claim
-    const auto incarnation = ring_.rank(rank).incarnation.load(std::memory_order_relaxed);
-    return who_is(rank, incarnation) == who && ring_.is_alive(rank);
-}
-
-std::optional<Interrupt> InterruptBoard::take() noexcept {
-    Area& mine = area(node_);
-    for (unsigned tries = 0; tries < 2 * kInterruptQueueEntries; ++tries) {
-        // relaxed is enough for the head: only the one reader moves it
-        const std::uint64_t head = mine.head.load(std::memory_order_relaxed);
-        Entry& entry = mine.entries[head % kInterruptQueueEntries];
-        // (5) - this acquire-load synchronizes-with the release-store (4) of the writer, and its
-        // claim (3)
-        const std::uint64_t state = entry.state.load(std::memory_order_acquire);
-        const std::int32_t ahead = laps_ahead(state, head);
-        if (ahead < 0 || (ahead == 0 && phase_of(state) == Phase::free)) return std::nullopt;
-        if (ahead > 0) {  // a reader was killed before it moved on
-            mine.head.store(head + 1, std::memory_order_relaxed);  // enough: as above
-            continue;
-        }
-        if (phase_of(state) != Phase::full) {
-            if (is_claimer_alive(state)) return std::nullopt;
-            // relaxed is enough: they are the reader's own counts
-            mine.skipped.fetch_add(1, std::memory_order_relaxed);
-            // (6) - this release-store synchronizes-with the acq_rel exchange (3) of the next
-            // claimer
-            entry.state.store(state_of(lap_at(head) + 1, Phase::free), std::memory_order_release);
-            mine.head.store(head + 1, std::memory_order_relaxed);  // enough: as above
-            continue;
-        }
-        Interrupt taken{entry.offset, entry.value, entry.origin & ~kToAll, 0};
-        if (taken.offset >= ring_.config().registers_offset()) {
-            taken.kind =
-                (entry.origin & kToAll) != 0 ? Interrupt::Kind::sent_to_all : Interrupt::Kind::sent;
-            taken.offset = (taken.offset - ring_.config().registers_offset()) / kRegisterBytes %
-                           kInterruptNumbers;
-        }
-        // (7) - this release-store synchronizes-with the acq_rel exchange (3) of the next claimer
-        entry.state.store(state_of(lap_at(head) + 1, Phase::free), std::memory_order_release);
-        RMEM_MARK("interrupt.freed");
-        mine.head.store(head + 1, std::memory_order_relaxed);  // enough: as above
-        // relaxed is enough: they are the reader's own counts
-        const std::uint64_t lost = mine.lost.load(std::memory_order_relaxed);
-        taken.missed = lost - mine.lost_reported.exchange(lost, std::memory_order_relaxed) +
-                       mine.skipped.exchange(0, std::memory_order_relaxed);
-        return taken;
-    }
-    return std::nullopt;
-}
-
-bool InterruptBoard::pending() const noexcept {
-    const Area& mine = area(node_);
-    // relaxed is enough: the reader may be taking just now, and then the answer is old either way
-    const std::uint64_t head = mine.head.load(std::memory_order_relaxed);
-    for (std::uint64_t at = head; at < head + kInterruptQueueEntries; ++at) {
-        // relaxed is enough: take() looks again before it reads the entry
-        const std::uint64_t state =
-            mine.entries[at % kInterruptQueueEntries].state.load(std::memory_order_relaxed);
-        const std::int32_t ahead = laps_ahead(state, at);
-        if (ahead < 0) return false;
-        if (ahead > 0) continue;  // taken since we looked at the head
-        if (phase_of(state) == Phase::free) return false;
-        if (phase_of(state) == Phase::full) return true;
-        if (is_claimer_alive(state)) return false;
-    }
-    return false;
 }
 
 }  // namespace rmem

@@ -8,28 +8,34 @@
 /// `Trigger::any_write` is the card's override: every write of another node to the word raises,
 /// marked or not. A write of several words raises once for each word that is watched.
 /// Interrupts are also sent, as GT200 and RFM do, to a node or to all others: with a number and a
-/// value, of no word of the memory, and after what was written before. A node gets those whose
-/// numbers it accepts. They are writes of a register of the sender's, above the user's memory.
+/// value, of no word of the memory, and after what was written before. They are writes of a
+/// register of the sender's, above the user's memory.
 /// A raised interrupt carries the address, the writing node and the value that the word held when
-/// it was raised: what was written, as long as one node writes the word. It is queued (1024
-/// entries); interrupts that do not fit are counted and reported with the next one taken.
+/// it was raised: what was written, as long as one node writes the word. It is queued: the last
+/// 1024 are kept, and a reader is told with the next one taken how many it has lost.
 ///
-/// The ranks of a node share its marks and its queue, as programs share a card. The marks of ranks
-/// that died go when a rank joins the node and no rank that watched is alive any more.
+/// The ranks of a node share its marks, as programs share a card. Each reads the queue by itself:
+/// it gets the interrupts of all watched words since it joined, and those sent since it accepted
+/// their numbers, which are its own. The marks of ranks that died go when a rank joins the node and
+/// no rank that watched is alive any more; what they accepted goes when a rank joins.
 ///
-/// Thread safety: `raise` paths (`written`, `applied`) from any process; `take` from one thread of
-///   the node at a time; `watch` … `unmark` from one thread of the rank; the rest from any.
-/// Progress: raising and taking are lock-free. A process killed while it raises costs its own
-///   interrupt (counted as missed) and no other; one stopped there (SIGSTOP) delays later
-///   interrupts until it goes on or dies. Watching waits for other ranks of its own node.
+/// Thread safety: `raise` paths (`written`, `applied`) from any process; `take` and `pending` from
+///   one thread of the rank at a time; `watch` … `accept` from one thread of the rank; the rest
+///   from any.
+/// Progress: raising and taking are lock-free, and a reader holds nobody up. A process killed while
+///   it raises costs its own interrupt (counted as missed) and no other; one stopped there
+///   (SIGSTOP) delays later interrupts until it goes on or dies, or the queue has gone round.
+///   Watching waits for other ranks of its own node.
 /// Programs that do not use interrupts pay nothing: engines look at one word that is zero while
 /// nobody watches, writers of this host at the count of their word's line, which sleepers share
 /// (rmem/ring/word_sleepers.hpp).
 /// Errors: `rmem::Error` (invalid_argument) for a range outside the user's memory.
 /// Source: SCRAMNet+ auxiliary control RAM (ACR), CSR0 and the interrupt FIFO.
 
+#include "rmem/base/relaxed.hpp"
 #include "rmem/config.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +51,7 @@ struct Interrupt {
     std::uint64_t offset = 0;  ///< of the word; its number, where it was sent
     std::uint32_t value = 0;   ///< what was written, or sent
     std::uint32_t origin = 0;  ///< the node that wrote
-    std::uint64_t missed = 0;  ///< interrupts lost since the last one taken
+    std::uint64_t missed = 0;  ///< interrupts of the node lost since the last one taken
     Kind kind = Kind::written;
 };
 
@@ -91,7 +97,7 @@ public:
     /// TIE: this node's writes to the range carry an interrupt.
     void mark(std::size_t offset, std::size_t bytes);
     void unmark(std::size_t offset, std::size_t bytes);
-    /// The numbers of sent interrupts that raise at this node, a bit for each; replaces the last.
+    /// The numbers of sent interrupts that this rank gets, a bit for each; replaces the last.
     void accept(std::uint64_t numbers);
 
     /// Whether any node of this host watches or accepts anything.
@@ -113,8 +119,9 @@ public:
     /// Whether a write of this node to the range carries the interrupt bit.
     bool is_marked(std::size_t offset, std::size_t bytes) const noexcept;
 
-    /// The oldest interrupt of this node, if any.
+    /// The oldest interrupt that this rank has not had, if any.
     std::optional<Interrupt> take() noexcept;
+    /// Whether take() may have one.
     bool pending() const noexcept;
 
 private:
@@ -129,7 +136,12 @@ private:
     static std::size_t area_bytes(const RingConfig& config) noexcept;
     Area& area(unsigned node) const noexcept;
     Bits* bits(unsigned node, Map map) const noexcept;
+    /// What stands at a position of the queue. `nothing` yet; `again`: it has just changed; `lost`:
+    /// it was passed over, or its raiser is dead; `overrun`: a later one has taken its place.
+    enum class Found { nothing, again, lost, overrun, interrupt };
+
     void forget_the_dead();
+    void count_accepted() noexcept;
     void note_watcher() noexcept;
     void count_watched(std::size_t chunk, std::uint32_t words, bool set) noexcept;
     void change(Map map, bool set, std::size_t offset, std::size_t bytes);
@@ -138,7 +150,11 @@ private:
                      Raises raises) noexcept;
     void raise_sent(unsigned node, unsigned origin, std::size_t offset, std::size_t bytes) noexcept;
     void push(unsigned node, std::size_t offset, unsigned origin) noexcept;
-    void wake_watchers(const Area& to) const noexcept;
+    void wake_watchers(const Area& to, std::uint64_t number) const noexcept;
+    std::size_t number_of(std::size_t offset) const noexcept;
+    bool is_for_me(const Interrupt& interrupt, std::uint64_t at) const noexcept;
+    Found look(std::uint64_t at, Interrupt& interrupt) const noexcept;
+    void lose(std::uint64_t count) noexcept;
     bool is_claimer_alive(std::uint64_t state) const noexcept;
     bool is_rank_alive(std::uint32_t who) const noexcept;
 
@@ -147,8 +163,12 @@ private:
     unsigned node_;
     unsigned rank_;
     std::uint32_t incarnation_;
-    std::uint32_t claimer_;  ///< the rank that claims entries of queues
-    bool attends_ = false;   ///< it is among the node's watchers
+    std::uint32_t claimer_;     ///< the rank that claims entries of queues
+    bool attends_ = false;      ///< it is among the node's watchers
+    std::uint64_t next_ = 0;    ///< the position in the node's queue that it takes next
+    std::uint64_t missed_ = 0;  ///< lost since the last one taken
+    /// From which position on it takes sent ones, of each number.
+    std::array<Hint<std::uint64_t>, kInterruptNumbers> since_;
 };
 
 }  // namespace rmem

@@ -42,7 +42,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 11;
+inline constexpr std::uint32_t kSegmentVersion = 12;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };

@@ -86,7 +86,7 @@ private:
     using Lock = std::lock_guard<std::mutex>;
 
     /// Counters of the node that stand for bits of CSR1, and of CSR9.
-    static constexpr std::size_t kErrors = 10;
+    static constexpr std::size_t kErrors = 9;
     using Counts = std::array<std::uint64_t, kErrors>;
 
     // ---- Memory

@@ -97,6 +97,7 @@ int Card::fill_acrs(std::uint8_t value) {
 bool Card::has_interrupt() {
     rmem_interrupt interrupt;
     while (!first_ && rmem_next_interrupt(node_, &interrupt, 0) == RMEM_OK) {
+        if (interrupt.missed != 0) latched_ |= CSR1_INTFF;
         // Others are of cards of another kind, which share the ring.
         if (interrupt.kind == RMEM_WORD_WRITTEN)
             first_ = static_cast<std::uint32_t>(interrupt.offset);

@@ -20,9 +20,9 @@ constexpr std::uint16_t kNoRoom = CSR1_TXFF | CSR1_TXF78;
 constexpr std::array kErrorCounters = {
     Error{kNoRoom, "back_pressure"},    Error{kNoRoom, "held_off"},
     Error{kNoRoom, "stores_held_off"},  Error{kNoRoom, "stores_lost"},
-    Error{kNoRoom, "writes_lost_fifo"}, Error{CSR1_INTFF, "interrupts_lost"},
-    Error{CSR1_CD, "ring_breaks"},      Error{CSR1_CD, "lost_on_wire"},
-    Error{CSR1_BM, "records_refused"},  Error{CSR9_RTRF, "ring_switches"},
+    Error{kNoRoom, "writes_lost_fifo"}, Error{CSR1_CD, "ring_breaks"},
+    Error{CSR1_CD, "lost_on_wire"},     Error{CSR1_BM, "records_refused"},
+    Error{CSR9_RTRF, "ring_switches"},
 };
 
 /// Of the number that a message goes round with to be timed; it raises nothing anywhere.

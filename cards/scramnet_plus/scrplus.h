@@ -70,7 +70,7 @@
 #define CSR1_TXFF 0x0001  /* a write found no room, or was lost because of that */
 #define CSR1_TXFNE 0x0002 /* no latch: own writes are still under way */
 #define CSR1_TXF78 0x0004 /* with CSR1_TXFF */
-#define CSR1_INTFF 0x0010 /* an interrupt found the FIFO full, and is lost */
+#define CSR1_INTFF 0x0010 /* interrupts were lost, before the one that shows now */
 #define CSR1_PV 0x0020    /* never: no protocol violation */
 #define CSR1_BM 0x0080    /* a message was not valid */
 #define CSR1_RXO 0x0100   /* never: no overflow of the receiver */

@@ -80,7 +80,7 @@ inline constexpr std::size_t kCountersPerPort = 16;
     X(bound_missed_by_host, bound, "writes",                                                       \
       "writes in time on the wire, applied late by the host")                                      \
     X(interrupts_raised, work, "interrupts", "interrupts raised at this node")                     \
-    X(interrupts_lost, losses, "interrupts", "interrupts lost to a full queue")                    \
+    X(interrupts_lost, losses, "interrupts", "interrupts lost to ranks that were slow")            \
     X(races_found, other, "writes", "concurrent writes of two nodes to one word (RMEM_CHECK)")     \
     X(ring_switches, retransmissions, "events",                                                    \
       "times a cut cable was healed over the second ring")                                         \

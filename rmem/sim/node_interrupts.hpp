@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -22,10 +23,6 @@ namespace rmem::sim {
 
 class NodeInterrupts {
 public:
-    struct Raised {
-        std::uint64_t queued = 0, lost = 0;
-    };
-
     NodeInterrupts(const RingConfig& config, unsigned node)
         : registers_(config.registers_offset()),
           node_(node),
@@ -43,7 +40,14 @@ public:
     void unmark(std::size_t offset, std::size_t bytes) { clear(kTransmit, offset, bytes); }
     void accept(unsigned rank, std::uint64_t numbers) {
         note_user(rank);
-        accepted_ = numbers;
+        auto& since = readers_[rank].since;
+        for (unsigned number = 0; number < kInterruptNumbers; ++number) {
+            if ((numbers >> number & 1) == 0) {
+                since.erase(number);
+            } else {
+                since.emplace(number, end());
+            }
+        }
     }
     /// Whether a write of this node to the range carries the interrupt bit.
     bool is_marked(std::size_t offset, std::size_t bytes) const {
@@ -56,64 +60,87 @@ public:
     void forget_all() {
         std::fill(marks_.begin(), marks_.end(), std::uint8_t{0});
         users_.clear();
-        queue_.clear();
-        missed_ = accepted_ = 0;
     }
+    /// The rank begins: it reads what is raised from now on.
+    void begin(unsigned rank) { readers_[rank] = {end(), 0, {}}; }
+    void end(unsigned rank) { readers_.erase(rank); }
 
     // ---- The queue
-    /// What the arrival of a write of another node raises.
-    Raised raise(unsigned origin, std::size_t offset, std::span<const std::byte> data,
-                 bool is_marked) {
-        Raised raised;
-        if (offset >= registers_) {
-            raise_sent(raised, origin, offset, data);
-            missed_ += raised.lost;
-            return raised;
-        }
+    /// How many interrupts the arrival of a write of another node raises.
+    std::uint64_t raise(unsigned origin, std::size_t offset, std::span<const std::byte> data,
+                        bool is_marked) {
+        if (offset >= registers_) return raise_sent(origin, offset, data);
         const std::uint8_t raising = is_marked ? kAny | kReceive : kAny;
         const auto words = words_of(offset, data.size());
+        std::uint64_t raised = 0;
         for (std::size_t i = 0; i < words.size(); ++i) {
             if ((words[i] & raising) == 0) continue;
             Interrupt entry;
             entry.offset = offset + i * kWordBytes;
             entry.origin = origin;
             std::memcpy(&entry.value, data.data() + i * kWordBytes, kWordBytes);
-            queue(raised, entry);
+            queue(entry);
+            ++raised;
         }
-        missed_ += raised.lost;
         return raised;
     }
-    bool pending() const { return !queue_.empty(); }
-    std::optional<Interrupt> take() {
-        if (queue_.empty()) return std::nullopt;
-        Interrupt taken = queue_.front();
-        queue_.pop_front();
-        taken.missed = std::exchange(missed_, 0);
-        return taken;
+    bool pending(unsigned rank) const {
+        const auto found = readers_.find(rank);
+        const Reader reader = found == readers_.end() ? Reader{} : found->second;
+        for (std::uint64_t at = std::max(reader.next, first_); at < end(); ++at) {
+            if (is_for(reader, at)) return true;
+        }
+        return false;
+    }
+    std::optional<Interrupt> take(unsigned rank) {
+        Reader& reader = readers_[rank];
+        if (reader.next < first_) reader.missed += first_ - std::exchange(reader.next, first_);
+        while (reader.next < end()) {
+            const std::uint64_t at = reader.next++;
+            if (!is_for(reader, at)) continue;
+            Interrupt taken = queue_[at - first_];
+            taken.missed = std::exchange(reader.missed, 0);
+            return taken;
+        }
+        return std::nullopt;
     }
 
 private:
     static constexpr std::uint8_t kReceive = 1, kAny = 2, kTransmit = 4;
 
-    void queue(Raised& raised, const Interrupt& entry) {
-        if (queue_.size() == kInterruptQueueEntries) {
-            ++raised.lost;
-            return;
-        }
+    struct Reader {
+        std::uint64_t next = 0;                        ///< the position that it takes next
+        std::uint64_t missed = 0;                      ///< lost and not yet reported
+        std::map<std::uint64_t, std::uint64_t> since;  ///< by number: from which position on
+    };
+
+    std::uint64_t end() const { return first_ + queue_.size(); }
+    bool is_for(const Reader& reader, std::uint64_t at) const {
+        const Interrupt& entry = queue_[at - first_];
+        if (entry.kind == Interrupt::Kind::written) return true;
+        const auto since = reader.since.find(entry.offset);
+        return since != reader.since.end() && since->second <= at;
+    }
+    void queue(const Interrupt& entry) {
         queue_.push_back(entry);
-        ++raised.queued;
+        if (queue_.size() <= kInterruptQueueEntries) return;
+        queue_.pop_front();
+        ++first_;
     }
     /// The write of a register.
-    void raise_sent(Raised& raised, unsigned origin, std::size_t offset,
-                    std::span<const std::byte> data) {
+    std::uint64_t raise_sent(unsigned origin, std::size_t offset, std::span<const std::byte> data) {
         SentInterrupt sent;
-        if (data.size() != sizeof sent) return;
+        if (data.size() != sizeof sent) return 0;
         std::memcpy(&sent, data.data(), sizeof sent);
         const std::size_t number = (offset - registers_) / kRegisterBytes % kInterruptNumbers;
         const bool is_for_all = sent.to == kAllNodes;
-        if ((accepted_ >> number & 1) == 0 || (sent.to != node_ && !is_for_all)) return;
-        queue(raised, {number, sent.value, origin, 0,
-                       is_for_all ? Interrupt::Kind::sent_to_all : Interrupt::Kind::sent});
+        const bool is_accepted =
+            std::any_of(readers_.begin(), readers_.end(),
+                        [&](const auto& one) { return one.second.since.count(number) != 0; });
+        if (!is_accepted || (sent.to != node_ && !is_for_all)) return 0;
+        queue({number, sent.value, origin, 0,
+               is_for_all ? Interrupt::Kind::sent_to_all : Interrupt::Kind::sent});
+        return 1;
     }
     void note_user(unsigned rank) {
         if (std::find(users_.begin(), users_.end(), rank) == users_.end()) users_.push_back(rank);
@@ -140,11 +167,11 @@ private:
 
     std::size_t registers_;  ///< where they begin
     unsigned node_;
-    std::uint64_t accepted_ = 0;       ///< numbers of sent ones
     std::vector<std::uint8_t> marks_;  ///< of each word of the user's memory
     std::vector<unsigned> users_;
-    std::deque<Interrupt> queue_;
-    std::uint64_t missed_ = 0;  ///< lost and not yet reported
+    std::deque<Interrupt> queue_;  ///< the last
+    std::uint64_t first_ = 0;      ///< the position of the first in the queue
+    std::map<unsigned, Reader> readers_;
 };
 
 }  // namespace rmem::sim

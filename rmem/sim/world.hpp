@@ -241,6 +241,7 @@ private:
     void run_calls_soon(const Process& process);
     void run_calls(unsigned rank, unsigned incarnation);
     void raise_interrupts(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now);
+    std::optional<Interrupt> take_interrupt(Process& process);
     void call_on_interrupt(Process& process);
     void call_on_violation(unsigned id, const WriteInFlight& write, std::int64_t propagation);
 

@@ -38,11 +38,10 @@ void World::run_calls(unsigned rank, unsigned incarnation) {
 
 void World::raise_interrupts(Node& node, unsigned id, const WriteInFlight& write,
                              std::int64_t now) {
-    const NodeInterrupts::Raised raised =
+    const std::uint64_t raised =
         node.interrupts->raise(write.origin, write.offset, write.data, write.interrupts);
-    node.link->add(LinkCounter::interrupts_raised, raised.queued);
-    node.link->add(LinkCounter::interrupts_lost, raised.lost);
-    if (raised.queued == 0) return;
+    node.link->add(LinkCounter::interrupts_raised, raised);
+    if (raised == 0) return;
     for (Process* process : node.parked) {
         if (!process->awaits_interrupt_ || process->stopped_) continue;
         if (now < process->queued_for_ns_) queue(*process, now);
@@ -52,14 +51,22 @@ void World::raise_interrupts(Node& node, unsigned id, const WriteInFlight& write
     }
 }
 
+std::optional<Interrupt> World::take_interrupt(Process& process) {
+    Node& node = nodes_[process.node_];
+    if (!node.interrupts) return std::nullopt;
+    const auto taken = node.interrupts->take(process.rank_);
+    if (taken) node.link->add(LinkCounter::interrupts_lost, taken->missed);
+    return taken;
+}
+
 void World::call_on_interrupt(Process& process) {
     call(process, [this, &process] {
         const auto& interrupts = nodes_[process.node_].interrupts;
         const auto callback = process.on_interrupt_;  // a copy: it may ask for another one
         if (!callback || !interrupts) return;
-        const auto taken = interrupts->take();
+        const auto taken = take_interrupt(process);
         if (!taken) return;
-        if (interrupts->pending()) call_on_interrupt(process);
+        if (interrupts->pending(process.rank_)) call_on_interrupt(process);
         callback(*taken);
     });
 }

@@ -21,7 +21,7 @@ using test::SharedValue;
 
 /// The marks of raising, taking and watching. Everything runs in children, since the mark to be
 /// killed at is read when a process passes its first mark.
-class InterruptMarksTest : public ::testing::TestWithParam<std::string> {
+class InterruptMarks : public ::testing::Test {
 protected:
     RingName name;
 
@@ -38,9 +38,11 @@ protected:
     }
 };
 
-TEST_P(InterruptMarksTest, a_process_killed_there_costs_at_most_its_own_interrupt) {
-    const bool kills_reader = GetParam() == "interrupt.freed";
+struct EachInterruptMark : InterruptMarks, ::testing::WithParamInterface<std::string> {};
+
+TEST_P(EachInterruptMark, a_process_killed_there_costs_at_most_its_own_interrupt) {
     const bool kills_watcher = GetParam() == "interrupt.guarded";
+    const bool kills_reader = GetParam() == "interrupt.reading";
     SharedValue<std::atomic<int>> stage;
     Child reader([&] {
         const auto ring = open();
@@ -63,10 +65,11 @@ TEST_P(InterruptMarksTest, a_process_killed_there_costs_at_most_its_own_interrup
         const auto ring = open();
         const Membership member(ring, {1, 1});
         InterruptBoard board(*ring, 1, 1);
-        if (kills_watcher) board.watch(0, 4, Trigger::any_write);
-        write(*ring, board, kills_reader ? 0 : 1, 11);
+        if (kills_watcher || kills_reader) board.watch(0, 4, Trigger::any_write);
+        write(*ring, board, 1, 11);
         if (kills_reader) {
-            InterruptBoard::in_the_name_of(*ring, 0, 1).take();
+            board.applied(2, 0, 4, false);
+            board.take();
         }
     });
     EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
@@ -84,9 +87,121 @@ TEST_P(InterruptMarksTest, a_process_killed_there_costs_at_most_its_own_interrup
     EXPECT_EQ(reader.wait(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(EachMark, InterruptMarksTest,
+TEST_P(EachInterruptMark, a_queue_goes_round_and_past_the_place_of_one_killed_or_stopped_there) {
+    if (GetParam() == "interrupt.guarded" || GetParam() == "interrupt.reading")
+        GTEST_SKIP() << "no raiser comes there";
+    constexpr std::uint32_t kLaps = 3;
+    constexpr std::uint32_t kWrites = kLaps * kInterruptQueueEntries;
+    for (const bool is_killed : {true, false}) {
+        SharedValue<std::atomic<int>> stage;
+        Child reader([&] {
+            const auto ring = open();
+            const Membership member(ring, {0, 0});
+            InterruptBoard board(*ring, 0, 0);
+            board.watch(0, 4, Trigger::any_write);
+            std::uint64_t told = 0;
+            std::uint32_t last = 0;
+            const auto take_all = [&](std::uint32_t end) {
+                while (const auto interrupt = board.take()) {
+                    told += 1 + interrupt->missed;
+                    if (interrupt->value == 1'000'000) continue;  // the one in trouble
+                    ASSERT_GT(interrupt->value, last);
+                    last = interrupt->value;
+                }
+                EXPECT_EQ(last, end);
+                EXPECT_GE(told, end);
+                EXPECT_FALSE(board.pending());
+            };
+            *stage = 1;
+            ASSERT_TRUE(eventually([&] { return *stage == 2; }));
+            take_all(kWrites);
+            *stage = 3;
+            ASSERT_TRUE(eventually([&] { return *stage == 4; }));
+            take_all(2 * kWrites);
+        });
+        ASSERT_TRUE(eventually([&] { return *stage == 1; }));
+        Child in_trouble([&] {
+            ::setenv(is_killed ? "RMEM_KILL_AT" : "RMEM_STOP_AT", GetParam().c_str(), 1);
+            const auto ring = open();
+            const Membership member(ring, {1, 1});
+            InterruptBoard board(*ring, 1, 1);
+            write(*ring, board, 1, 1'000'000);
+        });
+        if (is_killed) {
+            EXPECT_EQ(in_trouble.wait(), -SIGKILL) << "the mark was not reached";
+        } else {
+            in_trouble.await_stop();
+        }
+        Child survivor([&] {
+            const auto ring = open();
+            const Membership member(ring, {2, 2});
+            InterruptBoard board(*ring, 2, 2);
+            for (std::uint32_t i = 1; i <= kWrites; ++i) write(*ring, board, 2, i);
+            *stage = 2;
+            ASSERT_TRUE(eventually([&] { return *stage == 4; }));
+        });
+        ASSERT_TRUE(eventually([&] { return *stage == 3; }));
+        if (!is_killed) {  // its place is filled, laps too late
+            in_trouble.resume();
+            EXPECT_EQ(in_trouble.wait(), 0);
+        }
+        Child another([&] {
+            const auto ring = open();
+            const Membership member(ring, {1, 1});
+            InterruptBoard board(*ring, 1, 1);
+            for (std::uint32_t i = 1; i <= kWrites; ++i) write(*ring, board, 1, kWrites + i);
+            *stage = 4;
+        });
+        EXPECT_EQ(another.wait(), 0);
+        EXPECT_EQ(survivor.wait(), 0);
+        EXPECT_EQ(reader.wait(), 0);
+    }
+}
+
+/// Word 0 has odd values and word 1 even ones; the queue goes round by one more than its length.
+TEST_F(InterruptMarks, a_reader_that_is_overrun_while_it_reads_never_gets_two_in_one) {
+    SharedValue<std::atomic<int>> stage;
+    Child reader([&] {
+        ::setenv("RMEM_STOP_AT", "interrupt.reading", 1);
+        const auto ring = open();
+        const Membership member(ring, {0, 0});
+        InterruptBoard board(*ring, 0, 0);
+        board.watch(0, 8, Trigger::any_write);
+        *stage = 1;
+        std::optional<Interrupt> interrupt;
+        ASSERT_TRUE(eventually([&] { return (interrupt = board.take()).has_value(); }));
+        EXPECT_EQ(interrupt->value % 2 == 0 ? 4U : 0U, interrupt->offset);
+        EXPECT_GT(interrupt->missed, 0U);
+    });
+    ASSERT_TRUE(eventually([&] { return *stage == 1; }));
+    Child writer([&] {
+        const auto ring = open();
+        const Membership member(ring, {1, 1});
+        InterruptBoard board(*ring, 1, 1);
+        auto write_next = [&, i = 1U]() mutable {
+            const std::size_t offset = i % 2 == 0 ? 4 : 0;
+            reinterpret_cast<std::atomic<std::uint32_t>*>(ring->bank(1) + offset)->store(i++);
+            board.written(offset, kWordBytes);
+        };
+        write_next();
+        ASSERT_TRUE(eventually([&] { return *stage == 2; }));
+        for (unsigned i = 0; i < kInterruptQueueEntries + 1; ++i) write_next();
+        *stage = 3;
+        ASSERT_TRUE(eventually([&] { return *stage == 4; }));
+    });
+    reader.await_stop();
+    *stage = 2;
+    ASSERT_TRUE(eventually([&] { return *stage == 3; }));
+    reader.resume();
+    EXPECT_EQ(reader.wait(), 0);
+    *stage = 4;
+    EXPECT_EQ(writer.wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Marks, EachInterruptMark,
                          ::testing::ValuesIn(test::marks_in(RMEM_SOURCE_DIR,
-                                                            {"rmem/interrupts.cpp"})),
+                                                            {"rmem/interrupts.cpp",
+                                                             "rmem/ring/interrupt_queue.cpp"})),
                          [](const auto& mark) { return test::test_name_of_mark(mark.param); });
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -225,22 +226,23 @@ TEST_F(InterruptsTest, interrupts_come_in_the_order_in_which_one_node_wrote) {
     }
 }
 
-TEST_F(InterruptsTest, what_does_not_fit_is_counted_and_reported_with_the_next_one) {
+TEST_F(InterruptsTest, a_reader_that_is_too_slow_gets_the_last_and_is_told_how_many_it_lost) {
+    constexpr std::uint32_t kMore = 100;
     node(1).watch(0x40, 4, Trigger::any_write);
-    for (std::uint32_t i = 0; i < kInterruptQueueEntries + 100; ++i) write_word(0, 0x40, i);
-    EXPECT_EQ(ring->node(1).link.get(LinkCounter::interrupts_lost), 100U);
-    EXPECT_EQ(raised_at(1), kInterruptQueueEntries);
-    const auto first = node(1).take();
-    ASSERT_TRUE(first);
-    EXPECT_EQ(first->missed, 100U);
-    EXPECT_EQ(first->value, 0U) << "the oldest are kept";
-    for (std::uint32_t i = 1; i < kInterruptQueueEntries; ++i) {
-        const auto next = node(1).take();
-        ASSERT_TRUE(next);
-        ASSERT_EQ(next->value, i);
-        ASSERT_EQ(next->missed, 0U);
+    for (int round = 0; round < 3; ++round) {
+        for (std::uint32_t i = 0; i < kInterruptQueueEntries + kMore; ++i) write_word(0, 0x40, i);
+        EXPECT_TRUE(node(1).pending());
+        for (std::uint32_t i = kMore; i < kInterruptQueueEntries + kMore; ++i) {
+            const auto next = node(1).take();
+            ASSERT_TRUE(next);
+            ASSERT_EQ(next->value, i);
+            ASSERT_EQ(next->missed, i == kMore ? kMore : 0U);
+        }
+        EXPECT_FALSE(node(1).pending());
+        EXPECT_FALSE(node(1).take());
     }
-    EXPECT_FALSE(node(1).take());
+    EXPECT_EQ(ring->node(1).link.get(LinkCounter::interrupts_lost), 3 * kMore);
+    EXPECT_EQ(raised_at(1), 3 * (kInterruptQueueEntries + kMore));
     write_word(0, 0x40, 1);
     EXPECT_EQ(node(1).take()->missed, 0U);
 }
@@ -275,10 +277,50 @@ TEST_F(InterruptsTest, writers_that_raise_at_once_lose_nothing_that_is_not_count
         last[interrupt->origin] = interrupt->value;
     }
     for (auto& writer : writers) writer.join();
-    const std::uint64_t lost = ring->node(0).link.get(LinkCounter::interrupts_lost);
-    EXPECT_EQ(taken + lost, std::uint64_t{kWrites} * (kNodes - 1));
-    EXPECT_EQ(raised_at(0), taken);
-    EXPECT_LE(missed, lost);
+    EXPECT_EQ(raised_at(0), std::uint64_t{kWrites} * (kNodes - 1));
+    // A place that is passed over, since its writer was put aside in it, also counts as one missed.
+    EXPECT_GE(taken + missed, raised_at(0));
+    EXPECT_EQ(ring->node(0).link.get(LinkCounter::interrupts_lost), missed);
+}
+
+TEST_F(InterruptsTest, a_reader_that_is_overrun_again_and_again_gets_the_rest_in_order) {
+    constexpr std::uint32_t kWrites = 30'000;
+    InterruptBoard slow(*ring, 0, 0);
+    node(0).watch(0, kBytes, Trigger::any_write);
+    std::atomic<int> running = kNodes - 1;
+    std::vector<std::thread> writers;
+    for (unsigned n = 1; n < kNodes; ++n) {
+        writers.emplace_back([&, n] {
+            for (std::uint32_t i = 1; i <= kWrites; ++i) {
+                const std::uint32_t value = i * kNodes + n;
+                write_word(n, (value % 256) * 4, value);
+            }
+            --running;
+        });
+    }
+    std::uint64_t taken = 0, missed = 0;
+    std::uint32_t last[kNodes] = {};
+    for (;;) {
+        const bool is_over = running == 0;
+        // Now and then it looks while the writers go round.
+        if (!is_over && taken % 16 == 0) {
+            const std::uint64_t raised = raised_at(0);
+            while (running != 0 && raised_at(0) < raised + kInterruptQueueEntries / 2)
+                std::this_thread::yield();
+        }
+        const auto interrupt = slow.take();
+        if (!interrupt && is_over) break;
+        if (!interrupt) continue;
+        ++taken;
+        missed += interrupt->missed;
+        ASSERT_EQ(interrupt->value % 256 * 4, interrupt->offset);
+        ASSERT_EQ(interrupt->value % kNodes, interrupt->origin);
+        ASSERT_GT(interrupt->value, last[interrupt->origin]);
+        last[interrupt->origin] = interrupt->value;
+    }
+    for (auto& writer : writers) writer.join();
+    EXPECT_GT(missed, 0U);
+    EXPECT_GE(taken + missed, std::uint64_t{kWrites} * (kNodes - 1));
 }
 
 TEST_F(InterruptsTest, a_sleeping_watcher_is_woken) {
@@ -298,6 +340,38 @@ TEST_F(InterruptsTest, a_sleeping_watcher_is_woken) {
 }
 
 // ---- The dead
+
+TEST_F(InterruptsTest, what_a_rank_that_died_accepted_goes_though_another_of_its_node_is_alive) {
+    const std::size_t number_3 = ring->config().register_offset(0, 3);
+    const std::size_t number_5 = ring->config().register_offset(0, 5);
+    const auto send = [&](std::size_t reg) {
+        const SentInterrupt sent{1, 9};
+        std::memcpy(ring->bank(1) + reg, &sent, sizeof sent);
+        node(1).applied(0, reg, kRegisterBytes, false);
+    };
+    auto second = std::make_unique<InterruptBoard>(*ring, 1, 2);  // as if rank 2 were of node 1
+    node(1).accept(std::uint64_t{1} << 3);
+    second->accept(std::uint64_t{1} << 5);
+    send(number_3);
+    send(number_5);
+    EXPECT_EQ(raised_at(1), 2U);
+    EXPECT_EQ(node(1).take()->offset, 3U);
+    EXPECT_EQ(second->take()->offset, 5U);
+    EXPECT_FALSE(node(1).take());
+    EXPECT_FALSE(node(1).pending());
+    boards[1].reset();
+    members[1].reset();
+    join(1);
+    std::swap(boards[1], boards.back());
+    send(number_3);
+    send(number_5);
+    EXPECT_EQ(raised_at(1), 3U) << "nobody accepts number 3 any more";
+    EXPECT_EQ(second->take()->offset, 5U);
+    second->accept(0);
+    send(number_5);
+    EXPECT_EQ(raised_at(1), 3U);
+    EXPECT_FALSE(node(0).anyone_watches());
+}
 
 TEST_F(InterruptsTest, a_node_that_comes_again_has_forgotten_what_its_former_incarnation_watched) {
     node(1).watch(0, kBytes, Trigger::any_write);

@@ -249,17 +249,66 @@ TEST_P(SharedInterrupts, come_to_the_callback_of_a_rank_though_the_other_has_wat
     write_now_and_then();
 }
 
-TEST_P(SharedInterrupts, are_taken_once_whichever_rank_takes_them) {
+TEST_P(SharedInterrupts, come_to_each_rank_once) {
     rank2_.watch(kWatched, 4);
     for (std::uint32_t value = 1; value <= kWrites; ++value) {
         write_word(rank0_, kWatched, value);
-        Node& taker = value % 2 == 0 ? rank2_ : rank3_;
-        const auto interrupt = taker.next_interrupt(Deadline::in(kWaitNs));
+        for (Node* const taker : {&rank2_, &rank3_}) {
+            const auto interrupt = taker->next_interrupt(Deadline::in(kWaitNs));
+            ASSERT_TRUE(interrupt);
+            ASSERT_EQ(interrupt->value, value);
+            ASSERT_EQ(interrupt->missed, 0U);
+        }
+        ASSERT_FALSE(rank2_.next_interrupt(Deadline::now()));
+        ASSERT_FALSE(rank3_.next_interrupt(Deadline::now()));
+    }
+}
+
+TEST_P(SharedInterrupts, of_one_rank_are_not_held_up_by_another_that_takes_none) {
+    rank2_.watch(kWatched, 4);
+    constexpr std::uint32_t kMore = 2 * kInterruptQueueEntries;
+    for (std::uint32_t value = 1; value <= kMore; ++value) {
+        write_word(rank0_, kWatched, value);
+        const auto interrupt = rank2_.next_interrupt(Deadline::in(kWaitNs));
         ASSERT_TRUE(interrupt);
         ASSERT_EQ(interrupt->value, value);
-        EXPECT_FALSE(rank2_.next_interrupt(Deadline::now()));
-        EXPECT_FALSE(rank3_.next_interrupt(Deadline::now()));
     }
+    const auto interrupt = rank3_.next_interrupt(Deadline::in(kWaitNs));
+    ASSERT_TRUE(interrupt);
+    EXPECT_EQ(interrupt->missed, kMore - kInterruptQueueEntries);
+    EXPECT_EQ(interrupt->value, interrupt->missed + 1);
+}
+
+TEST_P(SharedInterrupts, come_to_the_ranks_that_accept_their_number_where_they_are_sent) {
+    const auto bit = [](unsigned number) { return std::uint64_t{1} << number; };
+    const auto send = [&](unsigned number, std::uint32_t value) {
+        EXPECT_TRUE(is_told([&] {
+            const auto result = rank0_.send_interrupt(1, number, value);
+            rank0_.poll();
+            return result == WriteResult::ok;
+        }));
+    };
+    const auto expect = [](Node& node, unsigned number, std::uint32_t value) {
+        const auto interrupt = node.next_interrupt(Deadline::in(kWaitNs));
+        ASSERT_TRUE(interrupt);
+        EXPECT_EQ(interrupt->offset, number);
+        EXPECT_EQ(interrupt->value, value);
+    };
+    rank2_.accept_interrupts(bit(1) | bit(2));
+    rank3_.accept_interrupts(bit(3));
+    for (std::uint32_t value = 1; value <= 5; ++value) send(value % 5, value);
+    expect(rank2_, 1, 1);
+    expect(rank2_, 2, 2);
+    expect(rank3_, 3, 3);
+    // What came before a rank accepted its number is not for it.
+    rank3_.accept_interrupts(bit(2) | bit(3));
+    rank2_.accept_interrupts(bit(1));
+    for (unsigned number = 1; number <= 3; ++number) send(number, 10 + number);
+    expect(rank2_, 1, 11);
+    expect(rank3_, 2, 12);
+    expect(rank3_, 3, 13);
+    EXPECT_FALSE(rank2_.next_interrupt(Deadline::now()));
+    EXPECT_FALSE(rank3_.next_interrupt(Deadline::now()));
 }
 
 TEST_P(SharedInterrupts, are_not_raised_by_writes_of_the_own_node) {

@@ -410,14 +410,14 @@ TEST_P(LinkConformance, interrupts_beyond_the_queue_are_counted_and_reported) {
         std::uint64_t missed = 0;
         std::uint64_t taken = 0;
         while (const auto interrupt = self.node.next_interrupt(Deadline::now())) {
-            EXPECT_EQ(interrupt->value, taken);
+            EXPECT_EQ(interrupt->value, kTooMany + taken) << "the last are kept";
             ++taken;
             missed += interrupt->missed;
         }
         EXPECT_EQ(taken, kInterruptQueueEntries);
         EXPECT_EQ(missed, kTooMany);
         EXPECT_EQ(self.node.counter(LinkCounter::interrupts_lost), kTooMany);
-        EXPECT_EQ(self.node.counter(LinkCounter::interrupts_raised), kInterruptQueueEntries);
+        EXPECT_EQ(self.node.counter(LinkCounter::interrupts_raised), taken + kTooMany);
     });
 }
 

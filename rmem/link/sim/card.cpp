@@ -94,15 +94,21 @@ Step SimCard::wait(Deadline deadline) {
 
 // ---- Interrupts
 
-/// The marks of ranks that died go when a rank joins and no rank that made some is alive.
+/// The marks of ranks that died go when a rank joins and no rank that made some is alive; what they
+/// accepted goes at once.
 void SimCard::forget_the_dead() {
     auto& interrupts = world_.nodes_[process_.node()].interrupts;
     if (!interrupts) return;
-    const auto& users = interrupts->users();
-    const bool is_any_alive = std::any_of(users.begin(), users.end(), [&](unsigned rank) {
-        return rank != process_.rank() && world_.ranks_[rank].held;
-    });
+    bool is_any_alive = false;
+    for (const unsigned rank : interrupts->users()) {
+        if (rank != process_.rank() && world_.ranks_[rank].held) {
+            is_any_alive = true;
+        } else {
+            interrupts->end(rank);
+        }
+    }
     if (!is_any_alive) interrupts->forget_all();
+    interrupts->begin(process_.rank());
 }
 
 NodeInterrupts& SimCard::marks() {
@@ -137,9 +143,8 @@ void SimCard::accept(std::uint64_t numbers) {
 }
 
 std::optional<Interrupt> SimCard::take() {
-    auto& interrupts = world_.nodes_[process_.node()].interrupts;
-    if (process_.on_interrupt_ || !interrupts) return std::nullopt;
-    return interrupts->take();
+    if (process_.on_interrupt_) return std::nullopt;
+    return world_.take_interrupt(process_);
 }
 
 int SimCard::fd() {

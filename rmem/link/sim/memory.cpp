@@ -104,7 +104,7 @@ void SimMemory::park(std::int64_t until_ns) {
 bool SimMemory::has_awaited_interrupt() const noexcept {
     const auto& interrupts = world_.nodes_[process_.node()].interrupts;
     return process_.awaits_interrupt_ && !process_.on_interrupt_ && interrupts &&
-           interrupts->pending();
+           interrupts->pending(process_.rank());
 }
 
 bool SimMemory::flush(Deadline deadline) {

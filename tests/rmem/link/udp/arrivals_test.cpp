@@ -31,7 +31,7 @@ protected:
         config.timing = parse_timing(timing);
         config.bound_ns = bound_ns;
         ring_ = Ring::open(config, Deadline::in(kNow), 0);
-        interrupts_.emplace(InterruptBoard::of_engine(*ring_, 0));
+        interrupts_.reset(new InterruptBoard(InterruptBoard::of_engine(*ring_, 0)));
         roster_.emplace(*ring_, 0);
         tap_.emplace(*ring_);
         arrivals_.emplace(*ring_, 0, *interrupts_, *roster_, *tap_);
@@ -69,7 +69,7 @@ protected:
 
     test::RingName name_;
     std::shared_ptr<Ring> ring_;
-    std::optional<InterruptBoard> interrupts_;
+    std::unique_ptr<InterruptBoard> interrupts_;
     std::optional<Roster> roster_;
     std::optional<Tap> tap_;
     std::optional<Arrivals> arrivals_;
