@@ -82,6 +82,12 @@ std::optional<rmem::GivenSettings::List> published(unsigned unit) {
     return settings;
 }
 
+/// Whether the program's environment says which node it is, as under `rmem run`.
+bool names_a_node() {
+    const auto is_set = [](const char* name) { return rmem::environment_setting(name) != nullptr; };
+    return is_set("RMEM_RING") && (is_set("RMEM_NODE") || is_set("RMEM_RANK"));
+}
+
 int no_unit(unsigned unit) {
     return rmem::fail(
         RMEM_ESYS,
@@ -126,6 +132,7 @@ PublishedUnit::~PublishedUnit() {
 rmem_node* open_unit(unsigned unit, int& code) noexcept {
     rmem_node* node = nullptr;
     code = rmem::guarded([&]() -> int {
+        if (unit == 0 && names_a_node()) return rmem_open(&node);
         auto settings = published(unit);
         if (!settings) {
             if (unit != 0 || rmem::environment_setting("RMEM_RING") == nullptr)

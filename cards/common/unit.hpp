@@ -4,8 +4,9 @@
 /// The cards of a host, as programs number them: unit 0, 1, … Each is a node of a ring.
 ///
 /// `rmem node --unit N` says which: it keeps a file for as long as it runs, with the settings by
-/// which a program joins its node. Without such a file unit 0 is the node that the program's own
-/// environment names (RMEM_RING at least; rmem(7)), as for all programs of rmem.
+/// which a program joins its node. Unit 0 is the node that the program's own environment names
+/// (RMEM_RING, and RMEM_NODE or RMEM_RANK; rmem(7)), as for all programs of rmem and under
+/// `rmem run`; without a file RMEM_RING alone will do.
 ///
 /// The programs of one host share a unit by taking one rank each of those that its node has: the
 /// first that is free.

@@ -117,6 +117,25 @@ TEST_F(Units, unit_0_is_the_environments_node_where_nobody_keeps_it) {
     ::unsetenv("RMEM_RING");
 }
 
+TEST_F(Units, unit_0_is_the_environments_node_where_it_says_which) {
+    const RingName own;
+    const PublishedUnit unit(0, settings("0"));
+    ::setenv("RMEM_RING", own.get().c_str(), 1);
+    ::setenv("RMEM_SIZE", "4096", 1);
+    for (const char* const which : {"RMEM_NODE", "RMEM_RANK"}) {
+        rmem_node* node = expect_open(0);
+        EXPECT_EQ(rmem_size(node), 8192U) << "of the kept one: nothing says which";
+        rmem_close(node);
+        ::setenv(which, "0", 1);
+        node = expect_open(0);
+        EXPECT_EQ(rmem_size(node), 4096U);
+        rmem_close(node);
+        ::unsetenv(which);
+    }
+    ::unsetenv("RMEM_RING");
+    ::unsetenv("RMEM_SIZE");
+}
+
 TEST_F(Units, a_folder_that_others_may_write_to_is_refused) {
     const auto shared = folder / "rmem";
     std::filesystem::create_directory(shared);
