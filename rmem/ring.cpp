@@ -7,6 +7,7 @@
 #include "rmem/base/process.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/ring/joining.hpp"
+#include "rmem/ring/leaving_at_exit.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -243,7 +245,9 @@ Ring::Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence)
     : config_(std::move(config)),
       layout_(config_),
       hold_(new Hold{std::move(segment), std::move(presence)}),
-      base_(hold_->segment.data()) {}
+      base_(hold_->segment.data()) {
+    leave_at_exit(*this);
+}
 
 std::shared_ptr<Ring> Ring::make(const RingConfig& config, unsigned node) {
     const SegmentLayout layout(config);
@@ -348,8 +352,14 @@ std::shared_ptr<Ring> Ring::observe(const std::string& given) {
 }
 
 Ring::~Ring() {
+    forget_at_exit(*this);
+    leave();
+}
+
+void Ring::leave() noexcept {
     auto& [segment, presence] = *hold_;
-    if (!presence || !presence->held()) return;  // an observer's, or inherited by a forked child
+    // Else it is an observer's, or inherited by a forked child, or was left.
+    if (!presence || !presence->held()) return;
     try {
         auto leaving = segment.try_lock(kLifeCycleByte);
         const Deadline given_up = Deadline::in(kLockNs);
@@ -367,7 +377,7 @@ Ring::~Ring() {
             RMEM_MARK("ring.leaving");
             Segment::remove(segment_name());
         }
-    } catch (const Error&) {  // NOLINT: a destructor; `rmem clean` removes what stays
+    } catch (const Error&) {  // NOLINT: nobody to tell; `rmem clean` removes what stays
     }
 }
 

@@ -17,6 +17,7 @@
 ///           One that was told to stay waits for the next members with the user's memory in it,
 ///           until `rmem clean` removes it: the first of them to come gives all banks what the
 ///           newest has, and lets all the rest begin again.
+///           A program that ends by exit() has left, too, whatever it has not closed.
 /// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose
 ///           ranks are all taken, as any node (Member{config.ranks, node}). It has a log; it
 ///           watches nothing, and the billboard does not know it.
@@ -171,6 +172,8 @@ public:
     static std::shared_ptr<Ring> observe(const std::string& name);
 
     ~Ring();
+    /// This process is no member any more; the last one removes the segment. What is mapped stays.
+    void leave() noexcept;
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -321,6 +322,34 @@ TEST_F(RingTest, another_users_ring_is_not_permitted) {
         refused(Errc::not_permitted);
     });
     EXPECT_EQ(other.wait(), 0);
+}
+
+TEST_F(RingTest, a_program_that_exits_without_closing_it_leaves_it) {
+    const auto exit_with_members = [this](unsigned n) {
+        static std::shared_ptr<Ring>* ring = nullptr;  // static: no leak, and not destroyed
+        static Membership* member = nullptr;
+        ring = new std::shared_ptr(open());
+        member = new Membership(*ring, Member{n, n});
+        std::exit(member->held() ? 0 : 1);
+    };
+    Child last([&] { exit_with_members(0); });
+    EXPECT_EQ(last.wait(), 0);
+    EXPECT_FALSE(Segment::exists(name.get()));
+    // Not what others, or its parent, are in.
+    const auto ring = open();
+    const Membership member(ring, Member{0, 0});
+    Child another([&] { exit_with_members(1); });
+    EXPECT_EQ(another.wait(), 0);
+    EXPECT_TRUE(Segment::exists(name.get()));
+    Child inherits([] { std::exit(0); });
+    EXPECT_EQ(inherits.wait(), 0);
+    EXPECT_TRUE(ring->is_linked());
+    Child next([&] {
+        const auto found = open();
+        EXPECT_TRUE(found->is_alive(0));
+        EXPECT_FALSE(found->is_alive(1));
+    });
+    EXPECT_EQ(next.wait(), 0);
 }
 
 TEST_F(RingTest, too_little_shared_memory_is_said_and_leaves_nothing) {
