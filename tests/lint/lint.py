@@ -208,6 +208,7 @@ LAYERS = (
     "rmem/recording",
     "rmem/stores",
     "rmem",
+    "remote",
     "billboard/boards",
     "billboard/bbp.h billboard/endpoint.hpp billboard/environment billboard/errors",
     "billboard/core",
@@ -230,7 +231,7 @@ LAYERS = (
     "tools",
     "tools/watch | tools/measure",
     "tools/run",
-    "tools/conform | tools/doctor | tools/node | tools/record | tools/sim",
+    "tools/conform | tools/doctor | tools/node | tools/record | tools/serve | tools/sim",
     "bench",
 )
 

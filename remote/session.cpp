@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "remote/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace remote {
+
+namespace {
+
+constexpr std::size_t kMostNameBytes = 64;
+constexpr std::size_t kMostMaps = 1024;  ///< that are not shown yet
+
+bool has_answer(Kind kind) {
+    return kind != Kind::write && kind != Kind::send;
+}
+
+bool is_whole_word(std::uint64_t offset, std::size_t bytes) {
+    return offset % kWordBytes == 0 && bytes == kWordBytes;
+}
+
+}  // namespace
+
+void Outbox::sent(std::size_t bytes) {
+    sent_ += bytes;
+    if (!empty() && sent_ < Session::kMostWaitingBytes) return;
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(sent_));
+    sent_ = 0;
+}
+
+Session::Session(rmem_node* node, std::uint64_t number)
+    : node_(node), number_(number), memory_bytes_(rmem_size(node)), buffer_(kMostDataBytes) {
+    write_welcome(
+        answers_.bytes(),
+        {number, memory_bytes_, static_cast<std::uint32_t>(rmem_id(node)),
+         static_cast<std::uint32_t>(rmem_nodes(node)), static_cast<std::uint32_t>(rmem_rank(node)),
+         static_cast<std::uint32_t>(rmem_ranks(node))});
+}
+
+// ---- Calls
+
+void Session::run(std::int64_t now_ns) {
+    if (is_waiting_) static_cast<void>(rmem_poll(node_));
+    while (!is_broken_ && !is_full(answers_)) {
+        const auto frame = calls_.front();
+        if (!frame) {
+            is_broken_ = calls_.is_broken();
+            return;
+        }
+        const Step step = make(*frame, now_ns);
+        if (step == Step::again) return;
+        is_waiting_ = false;
+        is_broken_ = step == Step::broken;
+        calls_.pop();
+    }
+}
+
+Session::Step Session::make(const Frame& frame, std::int64_t now_ns) {
+    if (has_answer(frame.kind) && !failure_.empty()) {
+        FrameWriter(answers_.bytes(), Kind::failed)
+            .put(static_cast<std::uint32_t>(failure_code_))
+            .put(failure_);
+        failure_.clear();
+        return Step::done;
+    }
+    const FieldReader fields(frame.body);
+    switch (frame.kind) {
+        case Kind::read: return read(fields);
+        case Kind::write: return write(fields, now_ns);
+        case Kind::send: return send(fields, now_ns);
+        case Kind::accept: return accept(fields);
+        case Kind::flush: return flush(fields, now_ns);
+        case Kind::counter: return counter(fields);
+        case Kind::is_alive:
+        case Kind::is_member: return state(frame.kind, fields);
+        case Kind::map: return map(fields);
+        default: return Step::broken;
+    }
+}
+
+/// `code`: of the call of the node that failed, which has left its sentence.
+Session::Step Session::answer(int code) {
+    if (code >= 0) {
+        FrameWriter(answers_.bytes(), Kind::done);
+    } else {
+        FrameWriter(answers_.bytes(), Kind::failed)
+            .put(static_cast<std::uint32_t>(code))
+            .put(std::string_view(rmem_last_error()));
+    }
+    return Step::done;
+}
+
+Session::Step Session::answer_number(std::uint64_t number) {
+    FrameWriter(answers_.bytes(), Kind::number).put(number);
+    return Step::done;
+}
+
+Session::Step Session::read(FieldReader fields) {
+    const auto offset = fields.take<std::uint64_t>();
+    const auto bytes = fields.take<std::uint32_t>();
+    if (!fields.is_whole() || bytes > buffer_.size()) return Step::broken;
+    int code = RMEM_OK;
+    if (is_whole_word(offset, bytes) && offset < memory_bytes_) {
+        const std::uint32_t word = rmem_load(node_, offset);
+        std::memcpy(buffer_.data(), &word, sizeof word);
+    } else {
+        code = rmem_read(node_, offset, buffer_.data(), bytes);
+    }
+    if (code < 0) return answer(code);
+    FrameWriter(answers_.bytes(), Kind::data).put(std::span(buffer_).first(bytes));
+    return Step::done;
+}
+
+bool Session::has_waited(std::int64_t now_ns, std::int64_t longest_ns) {
+    if (!is_waiting_) waiting_since_ns_ = now_ns;
+    is_waiting_ = true;
+    return now_ns - waiting_since_ns_ >= longest_ns;
+}
+
+/// After a call that puts something on the ring.
+Session::Step Session::put(int code, std::int64_t now_ns) {
+    if (code >= 0) return Step::done;
+    // What follows one that has failed does not wait as well.
+    const std::int64_t longest_ns = failure_.empty() ? kLongestWaitForRoomNs : 0;
+    if (code == RMEM_EAGAIN && !has_waited(now_ns, longest_ns)) return Step::again;
+    if (failure_.empty()) {
+        failure_code_ = code == RMEM_EAGAIN ? RMEM_ESYS : code;
+        failure_ = code == RMEM_EAGAIN
+                       ? fmt::format(
+                             "an earlier write found no room on the ring for {} s; find "
+                             "out which node does not take what is sent (rmem top)",
+                             kLongestWaitForRoomNs / 1'000'000'000)
+                       : fmt::format("an earlier write was not made: {}", rmem_last_error());
+    }
+    return Step::done;
+}
+
+Session::Step Session::write(FieldReader fields, std::int64_t now_ns) {
+    const auto offset = fields.take<std::uint64_t>();
+    const auto data = fields.rest();
+    if (!fields.is_whole() || data.size() > kMostDataBytes) return Step::broken;
+    int code = RMEM_OK;
+    if (is_whole_word(offset, data.size())) {
+        code = rmem_write_word(node_, offset, rmem::udp::load<std::uint32_t>(data.data()));
+    } else {
+        code = rmem_write(node_, offset, data.data(), data.size());
+    }
+    const Step step = put(code, now_ns);
+    if (step != Step::done) return step;
+    ++writes_;
+    // Of one that has failed, too: the next look takes it back.
+    client_has(offset, data);
+    return step;
+}
+
+Session::Step Session::send(FieldReader fields, std::int64_t now_ns) {
+    const auto to = static_cast<std::int32_t>(fields.take<std::uint32_t>());
+    const auto number = fields.take<std::uint32_t>();
+    const auto value = fields.take<std::uint32_t>();
+    if (!fields.is_whole()) return Step::broken;
+    return put(rmem_send_interrupt(node_, to, number, value), now_ns);
+}
+
+Session::Step Session::accept(FieldReader fields) {
+    accepted_ = fields.take<std::uint64_t>();
+    return fields.is_whole() ? answer(RMEM_OK) : Step::broken;
+}
+
+Session::Step Session::flush(FieldReader fields, std::int64_t now_ns) {
+    const std::uint64_t asked_ns = fields.take<std::uint64_t>();
+    if (!fields.is_whole()) return Step::broken;
+    const auto longest_ns =
+        static_cast<std::int64_t>(std::min<std::uint64_t>(asked_ns, kLongestFlushNs));
+    const int code = rmem_flush(node_, 0);
+    if (code == RMEM_ETIMEDOUT && !has_waited(now_ns, longest_ns)) return Step::again;
+    return answer(code);
+}
+
+Session::Step Session::counter(FieldReader fields) {
+    const auto text = fields.rest();
+    if (text.size() > kMostNameBytes) return Step::broken;
+    const std::string name(reinterpret_cast<const char*>(text.data()), text.size());
+    std::uint64_t value = 0;
+    const int code = rmem_counter(node_, name.c_str(), &value);
+    return code < 0 ? answer(code) : answer_number(value);
+}
+
+Session::Step Session::state(Kind kind, FieldReader fields) {
+    const auto rank = kind == Kind::is_alive ? fields.take<std::uint32_t>() : 0;
+    if (!fields.is_whole()) return Step::broken;
+    const int code = kind == Kind::is_member
+                         ? rmem_is_member(node_)
+                         : rmem_is_alive(node_, static_cast<std::int32_t>(rank));
+    return code < 0 ? answer(code) : answer_number(static_cast<std::uint64_t>(code));
+}
+
+// ---- What is mapped
+
+Session::Step Session::map(FieldReader fields) {
+    const auto offset = fields.take<std::uint64_t>();
+    const auto bytes = fields.take<std::uint64_t>();
+    if (!fields.is_whole() || offset % kPageBytes != 0 || bytes % kPageBytes != 0 ||
+        bytes > memory_bytes_ || offset > memory_bytes_ - bytes || maps_.size() == kMostMaps) {
+        return Step::broken;
+    }
+    for (std::uint64_t at = offset; at < offset + bytes; at += kPageBytes) {
+        auto& page = pages_[at];
+        if (page == nullptr) page = std::make_unique<Page>();  // zeros, as the client's
+    }
+    // There are more pages in a round now.
+    const std::uint64_t round = looks_ + pages_.size();
+    maps_.push_back(round);
+    for (Due& due : interrupts_) due.looks = round;
+    return answer(RMEM_OK);
+}
+
+void Session::client_has(std::uint64_t offset, std::span<const std::byte> data) {
+    if (pages_.empty() || offset > memory_bytes_ || data.size() > memory_bytes_ - offset) return;
+    const std::uint64_t end = offset + data.size();
+    auto page = pages_.lower_bound(offset / kPageBytes * kPageBytes);
+    for (; page != pages_.end() && page->first < end; ++page) {
+        const std::uint64_t from = std::max(offset, page->first);
+        const std::uint64_t to = std::min(end, page->first + kPageBytes);
+        std::memcpy(page->second->data() + (from - page->first), data.data() + (from - offset),
+                    to - from);
+    }
+}
+
+/// Each stretch of words that differ is a change.
+void Session::compare(std::uint64_t offset, Page& twin) {
+    Page bank;
+    if (rmem_read(node_, offset, bank.data(), bank.size()) < 0 ||
+        std::memcmp(bank.data(), twin.data(), bank.size()) == 0) {
+        return;
+    }
+    const auto differs = [&](std::size_t at) {
+        return std::memcmp(bank.data() + at, twin.data() + at, kWordBytes) != 0;
+    };
+    for (std::size_t at = 0; at < kPageBytes; at += kWordBytes) {
+        const std::size_t from = at;
+        while (at < kPageBytes && differs(at)) at += kWordBytes;
+        if (at == from) continue;
+        FrameWriter(news_.bytes(), Kind::change)
+            .put(writes_)
+            .put(offset + from)
+            .put(std::span<const std::byte>(bank).subspan(from, at - from));
+    }
+    twin = bank;
+}
+
+void Session::look() {
+    for (std::size_t left = pages_.size(); left > 0 && !is_full(news_); --left) {
+        auto page = pages_.lower_bound(next_page_);
+        if (page == pages_.end()) page = pages_.begin();
+        compare(page->first, *page->second);
+        next_page_ = page->first + 1;
+        ++looks_;
+    }
+    tell_what_is_due();
+}
+
+void Session::tell_what_is_due() {
+    while (!maps_.empty() && maps_.front() <= looks_) {
+        maps_.pop_front();
+        FrameWriter(news_.bytes(), Kind::shown).put(++shown_);
+    }
+    while (!interrupts_.empty() && interrupts_.front().looks <= looks_ && !is_full(news_)) {
+        const rmem_interrupt& next = interrupts_.front().interrupt;
+        FrameWriter(news_.bytes(), Kind::interrupt)
+            .put(next.offset)
+            .put(next.value)
+            .put(next.origin)
+            .put(next.missed)
+            .put(next.kind);
+        interrupts_.pop_front();
+    }
+}
+
+void Session::on_interrupt(const rmem_interrupt& interrupt) {
+    missed_ += interrupt.missed;
+    const bool is_accepted = interrupt.kind != RMEM_WORD_WRITTEN &&
+                             interrupt.offset < RMEM_INTERRUPT_NUMBERS &&
+                             (accepted_ >> interrupt.offset & 1U) != 0;
+    if (!is_accepted) return;
+    if (interrupts_.size() == kMostInterrupts) {
+        ++missed_;
+        return;
+    }
+    interrupts_.push_back({looks_ + pages_.size(), interrupt});
+    interrupts_.back().interrupt.missed = std::exchange(missed_, 0);
+}
+
+}  // namespace remote

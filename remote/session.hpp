@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One client of `rmem serve`: bytes of its calls in, calls of the node made, bytes of answers and
+/// of news out. Sockets and the clock are its owner's.
+///
+/// A write that finds no room, and a flush, stay at the front until they are done; nothing behind
+/// them is looked at, so a client's calls are made in its order, and its connection fills. What
+/// fails without having an answer is told instead of the next answer.
+///
+/// Of each page that is mapped the session keeps a twin: what the client holds when all news have
+/// come. look() sends the words in which the bank differs. A write of the client's changes its
+/// twin, too, since the client has stored it; each change says how many of those writes were made
+/// before, so that the client can tell what its own later stores have overtaken.
+///
+/// Order: an interrupt is sent after what the bank held when it came.
+/// Thread safety: one thread, which makes the node's calls too.
+/// Errors: is_broken(): the client does not speak the protocol; end it.
+/// Trust: every byte is a client's. Input is bounded by wants_input(), each output by
+///   kMostWaitingBytes and one frame more, interrupts by kMostInterrupts.
+/// Units: bytes, nanoseconds.
+
+#include "remote/protocol.hpp"
+#include "rmem/rmem.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace remote {
+
+/// Bytes on their way out.
+class Outbox {
+public:
+    std::span<const std::byte> left() const { return std::span(bytes_).subspan(sent_); }
+    bool empty() const { return sent_ == bytes_.size(); }
+    void sent(std::size_t bytes);
+    /// To write frames to.
+    std::vector<std::byte>& bytes() { return bytes_; }
+
+private:
+    std::vector<std::byte> bytes_;
+    std::size_t sent_ = 0;
+};
+
+class Session {
+public:
+    static constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 10;
+    static constexpr std::size_t kMostInterrupts = 1024;
+    /// A write that finds no room for this long has failed.
+    static constexpr std::int64_t kLongestWaitForRoomNs = 2'000'000'000;
+    static constexpr std::int64_t kLongestFlushNs = 5'000'000'000;
+
+    /// `number`: by which the client names itself on its second connection.
+    Session(rmem_node* node, std::uint64_t number);
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    std::uint64_t number() const { return number_; }
+    bool is_broken() const { return is_broken_; }
+
+    /// Bytes of the connection for calls, in any pieces.
+    void receive(std::span<const std::byte> bytes) { calls_.add(bytes); }
+    /// Makes what calls there are.
+    void run(std::int64_t now_ns);
+    /// More calls would find room.
+    bool wants_input() const { return !is_waiting_ && !is_broken_ && !is_full(answers_); }
+    /// For the node; run() has to be called again soon.
+    bool is_waiting() const { return is_waiting_; }
+
+    /// The node has got one.
+    void on_interrupt(const rmem_interrupt& interrupt);
+    /// Compares what is mapped with the bank, as far as there is room for news.
+    void look();
+    bool has_map() const { return !pages_.empty(); }
+
+    Outbox& answers() { return answers_; }
+    Outbox& news() { return news_; }
+
+private:
+    enum class Step { done, again, broken };
+    struct Due {
+        std::uint64_t looks;  ///< of pages, that have to be before
+        rmem_interrupt interrupt;
+    };
+    using Page = std::array<std::byte, kPageBytes>;
+
+    static bool is_full(const Outbox& box) { return box.left().size() >= kMostWaitingBytes; }
+    Step make(const Frame& frame, std::int64_t now_ns);
+    Step read(FieldReader fields);
+    Step write(FieldReader fields, std::int64_t now_ns);
+    Step send(FieldReader fields, std::int64_t now_ns);
+    Step accept(FieldReader fields);
+    Step flush(FieldReader fields, std::int64_t now_ns);
+    Step counter(FieldReader fields);
+    Step state(Kind kind, FieldReader fields);
+    Step map(FieldReader fields);
+    Step put(int code, std::int64_t now_ns);
+    Step answer(int code);
+    Step answer_number(std::uint64_t number);
+    bool has_waited(std::int64_t now_ns, std::int64_t longest_ns);
+    void client_has(std::uint64_t offset, std::span<const std::byte> data);
+    void compare(std::uint64_t offset, Page& twin);
+    void tell_what_is_due();
+
+    rmem_node* const node_;
+    const std::uint64_t number_;
+    const std::uint64_t memory_bytes_;
+    FrameQueue calls_;
+    Outbox answers_;
+    Outbox news_;
+    bool is_broken_ = false;
+    bool is_waiting_ = false;
+    std::int64_t waiting_since_ns_ = 0;  ///< while is_waiting_
+    std::string failure_;                ///< of a call without an answer; empty: there is none
+    int failure_code_ = RMEM_OK;
+
+    std::uint64_t writes_ = 0;    ///< that were made, or have failed
+    std::uint64_t accepted_ = 0;  ///< numbers of interrupts
+    std::uint64_t missed_ = 0;    ///< interrupts, since the last that was kept
+    std::deque<Due> interrupts_;
+    std::map<std::uint64_t, std::unique_ptr<Page>> pages_;  ///< the twins, by their offsets
+    std::uint64_t next_page_ = 0;                           ///< that is compared
+    std::uint64_t looks_ = 0;                               ///< pages that were compared
+    std::deque<std::uint64_t> maps_;                        ///< when each has been shown
+    std::uint64_t shown_ = 0;                               ///< maps
+    std::vector<std::byte> buffer_;
+};
+
+}  // namespace remote

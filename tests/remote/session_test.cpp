@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One client of `rmem serve`, as bytes: its calls are made in its order, its news say what the
+/// node has, and no bytes harm.
+
+#include "remote/session.hpp"
+
+#include "rmem/config.hpp"
+#include "tests/support/child.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+
+namespace remote {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::size_t kBytes = 4 * kPageBytes;
+constexpr std::uint64_t kAllNumbers = (std::uint64_t{1} << RMEM_INTERRUPT_NUMBERS) - 1;
+
+/// The nodes of a ring, opened here.
+class TwoNodes {
+public:
+    explicit TwoNodes(const char* link, const char* timing = "") {
+        const std::string profile = std::string("RMEM_TIMING=") + timing;
+        const char* const settings[] = {profile.c_str(), nullptr};
+        for (int i = 0; i < 2; ++i) {
+            rmem_options options = RMEM_OPTIONS;
+            options.ring = name_.get().c_str();
+            options.link = link;
+            options.node = i;
+            options.nodes = 2;
+            options.memory_bytes = kBytes;
+            if (*timing != '\0') options.settings = settings;
+            EXPECT_EQ(rmem_open_with(&nodes_[i], &options), RMEM_OK) << rmem_last_error();
+            EXPECT_EQ(rmem_accept_interrupts(nodes_[i], kAllNumbers), RMEM_OK);
+        }
+    }
+    ~TwoNodes() {
+        for (rmem_node* node : nodes_) rmem_close(node);
+    }
+    rmem_node* served() const { return nodes_[0]; }
+    rmem_node* other() const { return nodes_[1]; }
+
+private:
+    const rmem::test::RingName name_;
+    rmem_node* nodes_[2] = {};
+};
+
+/// The client: what it asks, and what comes.
+class Client {
+public:
+    explicit Client(const TwoNodes& nodes) : session(nodes.served(), 7) {}
+
+    template <class... Fields>
+    void ask(Kind kind, const Fields&... fields) {
+        std::vector<std::byte> bytes;
+        {
+            FrameWriter frame(bytes, kind);
+            (frame.put(fields), ...);
+        }
+        session.receive(bytes);
+    }
+    /// With answers as they come, until none is left; each as a line.
+    std::string run() {
+        do {
+            session.run(++now_ns);
+            std::this_thread::yield();
+        } while (session.is_waiting());
+        return lines(session.answers(), answers_);
+    }
+    std::string look() {
+        session.look();
+        return lines(session.news(), news_);
+    }
+
+    Session session;
+    std::int64_t now_ns = 0;
+
+private:
+    static std::string lines(Outbox& box, FrameQueue& frames) {
+        frames.add(box.left());
+        box.sent(box.left().size());
+        std::string text;
+        for (; const auto frame = frames.front(); frames.pop()) text += line(*frame);
+        EXPECT_EQ(frames.bytes(), 0U);
+        return text;
+    }
+    static std::string line(const Frame& frame) {
+        FieldReader fields(frame.body);
+        const auto number = [&] { return std::to_string(fields.take<std::uint64_t>()); };
+        const auto word = [&] { return std::to_string(fields.take<std::uint32_t>()); };
+        const auto words = [&] {
+            std::string text;
+            for (std::size_t left = fields.left(); left > 0; left -= kWordBytes)
+                text += ' ' + word();
+            return text;
+        };
+        switch (frame.kind) {
+            case Kind::welcome: return "welcome " + std::to_string(read_welcome(frame)->session);
+            case Kind::done: return "done\n";
+            case Kind::data: return "data" + words() + "\n";
+            case Kind::number: return "number " + number() + "\n";
+            case Kind::failed: {
+                word();
+                const auto rest = fields.rest();
+                return "failed " +
+                       std::string(reinterpret_cast<const char*>(rest.data()), rest.size()) + "\n";
+            }
+            case Kind::change: {
+                const std::string known = number(), at = number();
+                return "change after " + known + " at " + at + ":" + words() + "\n";
+            }
+            case Kind::shown: return "shown " + number() + "\n";
+            case Kind::interrupt: {
+                const std::string sent = number(), value = word(), origin = word();
+                return "interrupt " + sent + " " + value + " from " + origin + ", missed " +
+                       number() + "\n";
+            }
+            default: return "?\n";
+        }
+    }
+
+    FrameQueue answers_, news_;
+};
+
+std::uint64_t at(std::uint64_t offset) {
+    return offset;
+}
+
+/// The node gets what has come for it.
+void take_interrupts(const TwoNodes& nodes, Session& session, unsigned count) {
+    for (rmem_interrupt interrupt; count > 0; --count) {
+        ASSERT_EQ(rmem_next_interrupt(nodes.served(), &interrupt, 30'000'000'000), RMEM_OK);
+        session.on_interrupt(interrupt);
+    }
+}
+
+TEST(Session, makes_calls_in_their_order_in_whatever_pieces_they_come) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    EXPECT_EQ(client.run(), "welcome 7");
+    std::vector<std::byte> bytes;
+    FrameWriter(bytes, Kind::write).put(at(8)).put(5U);
+    FrameWriter(bytes, Kind::write).put(at(12)).put(6U).put(7U);
+    FrameWriter(bytes, Kind::read).put(at(4)).put(16U);
+    FrameWriter(bytes, Kind::read).put(at(12)).put(4U);
+    FrameWriter(bytes, Kind::is_alive).put(1U);
+    FrameWriter(bytes, Kind::is_member);
+    FrameWriter(bytes, Kind::flush).put(std::uint64_t{0});
+    std::string answers;
+    for (const std::byte each : bytes) {
+        client.session.receive({&each, 1});
+        answers += client.run();
+    }
+    EXPECT_EQ(answers, "data 0 5 6 7\ndata 6\nnumber 1\nnumber 1\ndone\n");
+    EXPECT_EQ(rmem_load(nodes.other(), 16), 7U);
+}
+
+TEST(Session, tells_a_call_that_failed_without_an_answer_instead_of_the_next_answer) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    client.run();
+    client.ask(Kind::write, at(kBytes), 1U);
+    client.ask(Kind::write, at(0), 2U);
+    client.ask(Kind::send, 1U, std::uint32_t{RMEM_INTERRUPT_NUMBERS}, 0U);
+    client.ask(Kind::read, at(0), 4U);
+    client.ask(Kind::read, at(0), 4U);
+    client.ask(Kind::read, at(kBytes - 2), 4U);
+    client.ask(Kind::counter, std::string("no_such_counter"));
+    const std::string answers = client.run();
+    EXPECT_THAT(answers, HasSubstr("failed an earlier write was not made: "));
+    EXPECT_THAT(answers, HasSubstr("\ndata 2\nfailed "));
+    EXPECT_THAT(answers, HasSubstr("no_such_counter"));
+    EXPECT_EQ(std::count(answers.begin(), answers.end(), '\n'), 4);
+    EXPECT_FALSE(client.session.is_broken());
+}
+
+TEST(Session, keeps_the_order_of_writes_that_the_ring_has_no_room_for_at_once) {
+    constexpr std::uint32_t kWrites = 3000;
+    const TwoNodes nodes("ring", "scramnet-burst");
+    Client client(nodes);
+    client.run();
+    for (std::uint32_t i = 1; i <= kWrites; ++i) client.ask(Kind::write, at(i % 2 * 4), i);
+    client.ask(Kind::flush, std::uint64_t{1} << 40);
+    client.ask(Kind::read, at(0), 8U);
+    EXPECT_EQ(client.run(), "done\ndata 3000 2999\n");
+    EXPECT_EQ(rmem_load(nodes.other(), 0), kWrites);
+}
+
+TEST(Session, looks_at_no_more_calls_while_answers_are_left_lying) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    constexpr unsigned kReads = 3 * Session::kMostWaitingBytes / kBytes;
+    for (unsigned i = 0; i < kReads; ++i) {
+        client.ask(Kind::read, at(0), std::uint32_t{kBytes});
+        client.session.run(0);
+        if (!client.session.wants_input()) break;
+    }
+    EXPECT_FALSE(client.session.wants_input());
+    EXPECT_LE(client.session.answers().left().size(),
+              Session::kMostWaitingBytes + kBytes + kHeaderBytes);
+    client.session.answers().sent(client.session.answers().left().size());
+    EXPECT_TRUE(client.session.wants_input());
+}
+
+TEST(Session, shows_what_is_mapped_and_then_what_others_change_there) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    client.run();
+    rmem_write_word(nodes.other(), 8, 1);
+    rmem_write_word(nodes.other(), 12, 2);
+    rmem_write_word(nodes.other(), kPageBytes, 3);
+    EXPECT_EQ(client.look(), "");
+    client.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
+    EXPECT_EQ(client.run(), "done\n");
+    EXPECT_EQ(client.look(), "change after 0 at 8: 1 2\nshown 1\n");
+    EXPECT_EQ(client.look(), "");
+    rmem_write_word(nodes.other(), 12, 0);
+    rmem_write_word(nodes.other(), kPageBytes - 4, 9);
+    EXPECT_EQ(client.look(), "change after 0 at 12: 0\nchange after 0 at 4092: 9\n");
+    client.ask(Kind::map, at(0), std::uint64_t{2 * kPageBytes});
+    EXPECT_EQ(client.run(), "done\n");
+    EXPECT_EQ(client.look(), "change after 0 at 4096: 3\nshown 2\n");
+}
+
+TEST(Session, tells_no_client_what_it_wrote_itself_but_what_replaced_it) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    client.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
+    client.run();
+    client.look();
+    client.ask(Kind::write, at(8), 1U);
+    client.run();
+    EXPECT_EQ(client.look(), "");
+    client.ask(Kind::write, at(8), 2U);
+    client.run();
+    rmem_write_word(nodes.other(), 8, 1);  // as it was at the last look
+    EXPECT_EQ(client.look(), "change after 2 at 8: 1\n");
+    client.ask(Kind::write, at(kBytes), 5U);  // fails, and is counted
+    client.run();
+    rmem_write_word(nodes.other(), 8, 3);
+    EXPECT_EQ(client.look(), "change after 3 at 8: 3\n");
+}
+
+TEST(Session, sends_an_accepted_interrupt_after_what_its_sender_had_written) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    client.ask(Kind::map, at(0), std::uint64_t{kBytes});
+    client.ask(Kind::accept, std::uint64_t{1} << 34);
+    client.run();
+    client.look();
+    rmem_write_word(nodes.other(), 100, 4200);
+    rmem_send_interrupt(nodes.other(), 0, 33, 1);
+    rmem_send_interrupt(nodes.other(), 0, 34, 2);
+    take_interrupts(nodes, client.session, 2);
+    EXPECT_EQ(client.look(), "change after 0 at 100: 4200\ninterrupt 34 2 from 1, missed 0\n");
+}
+
+TEST(Session, keeps_a_bounded_number_of_interrupts_and_says_how_many_were_missed) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    client.ask(Kind::accept, kAllNumbers);
+    client.run();
+    constexpr rmem_interrupt kSent{3, 0, 1, 0, RMEM_SENT, 0};
+    for (std::size_t i = 0; i < Session::kMostInterrupts + 5; ++i)
+        client.session.on_interrupt(kSent);
+    const std::string kept = client.look();
+    EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), Session::kMostInterrupts);
+    client.session.on_interrupt(kSent);
+    EXPECT_EQ(client.look(), "interrupt 3 0 from 1, missed 5\n");
+}
+
+TEST(Session, is_broken_by_what_is_no_call_and_by_fields_that_cannot_be) {
+    const TwoNodes nodes("direct");
+    const auto breaks = [&](Kind kind, const auto&... fields) {
+        Client client(nodes);
+        client.ask(kind, fields...);
+        client.run();
+        return client.session.is_broken() && !client.session.wants_input();
+    };
+    EXPECT_TRUE(breaks(Kind::hello, 0U));
+    EXPECT_TRUE(breaks(Kind::welcome));
+    EXPECT_TRUE(breaks(static_cast<Kind>(0)));
+    EXPECT_TRUE(breaks(Kind::read, at(0)));
+    EXPECT_TRUE(breaks(Kind::read, at(0), 4U, 4U));
+    EXPECT_TRUE(breaks(Kind::read, at(0), std::uint32_t{kMostDataBytes + 1}));
+    EXPECT_TRUE(breaks(Kind::write, 0U));
+    EXPECT_TRUE(breaks(Kind::map, at(1), std::uint64_t{kPageBytes}));
+    EXPECT_TRUE(breaks(Kind::map, at(0), std::uint64_t{kPageBytes + 1}));
+    EXPECT_TRUE(breaks(Kind::map, at(kBytes), std::uint64_t{kPageBytes}));
+    EXPECT_TRUE(breaks(Kind::map, ~std::uint64_t{kPageBytes - 1}, std::uint64_t{2 * kPageBytes}));
+    EXPECT_TRUE(breaks(Kind::counter, std::string(65, 'x')));
+    EXPECT_FALSE(breaks(Kind::map, at(0), std::uint64_t{kBytes}));
+    EXPECT_FALSE(breaks(Kind::counter, std::string("writes_sent")));
+}
+
+TEST(Session, stays_within_its_bounds_whatever_bytes_come) {
+    const TwoNodes nodes("direct");
+    std::minstd_rand engine(5565);
+    const auto random = [&] { return static_cast<std::uint32_t>(engine()); };
+    for (int round = 0; round < 300; ++round) {
+        Client client(nodes);
+        std::vector<std::byte> bytes;
+        for (int i = 0; i < 20; ++i) {
+            FrameWriter frame(bytes, static_cast<Kind>(random() % 11));
+            for (unsigned field = random() % 6; field > 0; --field)
+                frame.put(static_cast<std::uint32_t>(random() % 3 == 0 ? random() : random() % 64));
+        }
+        for (unsigned flips = random() % 4; flips > 0; --flips)
+            bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+        client.session.receive(bytes);
+        client.session.run(0);
+        client.session.run(Session::kLongestFlushNs);
+        client.session.look();
+        EXPECT_LE(client.session.answers().left().size(),
+                  Session::kMostWaitingBytes + kMostBodyBytes + kHeaderBytes);
+    }
+}
+
+}  // namespace
+}  // namespace remote
