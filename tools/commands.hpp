@@ -51,6 +51,7 @@ void add_demo(cli::App& app);
 void add_sim(cli::App& app);
 void add_record(cli::App& app);
 void add_replay(cli::App& app);
+void add_serve(cli::App& app);
 void add_key(cli::App& app);
 void add_node(cli::App& app);
 void add_top(cli::App& app);

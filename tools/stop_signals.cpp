@@ -3,8 +3,6 @@
 
 #include "rmem/base/clock.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -67,8 +65,12 @@ bool StopSignals::wait_readable(int fd) const noexcept {
 
 bool StopSignals::wait_readable_until(int fd, std::int64_t at_ns) const noexcept {
     pollfd wanted = {fd, POLLIN, 0};
+    return wait({&wanted, 1}, at_ns);
+}
+
+bool StopSignals::wait(std::span<pollfd> wanted, std::int64_t at_ns) const noexcept {
     const timespec time = left_until(at_ns);
-    return ::ppoll(&wanted, 1, &time, &mask_) > 0;
+    return ::ppoll(wanted.data(), wanted.size(), &time, &mask_) > 0;
 }
 
 }  // namespace tools

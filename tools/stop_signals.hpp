@@ -5,9 +5,12 @@
 /// only set a flag, and interrupt a call that waits. The second one ends the process as usual.
 /// Thread safety: one object at a time in a process.
 
+#include <poll.h>
+
 #include <array>
 #include <csignal>
 #include <cstdint>
+#include <span>
 
 namespace tools {
 
@@ -26,6 +29,8 @@ public:
     bool wait_readable(int fd) const noexcept;
     /// The same until that time of CLOCK_MONOTONIC at the latest; false if it has come.
     bool wait_readable_until(int fd, std::int64_t at_ns) const noexcept;
+    /// The same for several descriptors, and for what each entry asks.
+    bool wait(std::span<pollfd> wanted, std::int64_t at_ns) const noexcept;
 
 private:
     std::array<struct sigaction, 3> before_{};
