@@ -6,7 +6,6 @@
 #include "rmem/base/clock.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -54,7 +53,6 @@ Device::Device(RFM2GHANDLE handle, OwnNode node, std::uint32_t window_bytes)
 Device::~Device() {
     events_.close();
     own_node_.reset();  // before the events go, which it brings
-    for (const auto& [buffer, bytes] : dma_buffers_) ::munmap(buffer, bytes);
 }
 
 // ---- Events
@@ -78,8 +76,12 @@ int Device::accept_events() {
     std::uint64_t numbers = 0;
     for (unsigned event = RFM2GEVENT_RESET; event <= RFM2GEVENT_INTR4; ++event)
         numbers |= std::uint64_t{1} << (kFirstNumber + event);
-    const Lock lock(mutex_);
-    return rmem_accept_interrupts(node_, numbers);
+    {
+        const Lock lock(mutex_);
+        const int code = rmem_accept_interrupts(node_, numbers);
+        if (code < 0) return code;
+    }
+    return kIsRemote && start_thread() != RFM2G_SUCCESS ? RMEM_ESYS : RMEM_OK;
 }
 
 Events& Device::events() {
@@ -108,7 +110,9 @@ RFM2G_STATUS Device::descriptor(int& descriptor) {
         descriptor_ = found;
     }
     descriptor = has_thread_ ? -1 : descriptor_;
-    return RFM2G_SUCCESS;
+    // Behind a connection that has ended nothing comes any more.
+    const int code = kIsRemote ? rmem_poll(node_) : RMEM_OK;
+    return code < 0 ? status_of(code, RFM2G_OS_ERROR) : RFM2G_SUCCESS;
 }
 
 RFM2G_STATUS Device::start_thread() {
@@ -197,6 +201,10 @@ RFM2G_STATUS Device::peek(std::uint32_t offset, Value& value) {
         return check_place(offset, sizeof(Value));
     }
     const std::size_t place = std::size_t{seen.first} + offset;
+    if constexpr (kIsRemote) {
+        const int code = rmem_read(node_, place, &value, sizeof value);
+        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+    }
     std::uint64_t words = rmem_load(node_, word_of(place));
     if constexpr (sizeof(Value) > kWordBytes)
         words |= std::uint64_t{rmem_load(node_, place + kWordBytes)} << 32;
@@ -282,8 +290,8 @@ bool Device::is_dma(const void* buffer, std::uint32_t bytes) {
     if (bytes < kept_.dma_threshold.load(std::memory_order_relaxed)) return false;
     const auto* const at = static_cast<const std::byte*>(buffer);
     const Lock lock(mutex_);
-    for (const auto& [begin, size] : dma_buffers_) {
-        if (at >= begin && at + bytes <= begin + size) return true;
+    for (const auto& [begin, own] : dma_buffers_) {
+        if (at >= begin && at + bytes <= begin + own.bytes) return true;
     }
     return false;
 }
@@ -352,14 +360,15 @@ RFM2G_STATUS Device::send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t dat
 RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uint64_t pages) {
     const std::uint64_t bytes = pages * kMapPageBytes;
     if ((offset & RFM2G_DMA_MMAP_OFFSET) != 0) {
-        void* const buffer =
-            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (buffer == MAP_FAILED) {
+        auto* const buffer = static_cast<std::byte*>(
+            ::operator new (bytes, std::align_val_t{kMapPageBytes}, std::nothrow));
+        if (buffer == nullptr) {
             return refuse(RFM2G_MEM_NOT_MAPPED,
                           fmt::format("there is no memory for a DMA buffer of {} bytes", bytes));
         }
+        std::memset(buffer, 0, bytes);
         const Lock lock(mutex_);
-        dma_buffers_[static_cast<std::byte*>(buffer)] = bytes;
+        dma_buffers_[buffer] = {std::unique_ptr<std::byte, FreePages>(buffer), bytes};
         *pointer = buffer;
         return RFM2G_SUCCESS;
     }
@@ -385,13 +394,12 @@ RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uin
                                   bytes, offset, seen.bytes, seen.first));
     }
     const Lock lock(mutex_);
-    if (memory_ == nullptr) {
-        void* memory = nullptr;
-        const int code = rmem_stores(node_, RMEM_STORES_DEFAULT, &memory);
-        if (code < 0) return status_of(code, RFM2G_MEM_NOT_MAPPED);
-        memory_ = static_cast<std::byte*>(memory);
-    }
-    *pointer = memory_ + seen.first + offset;
+    const std::size_t place = std::size_t{seen.first} + offset;
+    void* memory = nullptr;
+    const int code = stores_of(node_, place, bytes, &memory);
+    if (code < 0) return status_of(code, RFM2G_MEM_NOT_MAPPED);
+    memory_ = static_cast<std::byte*>(memory);
+    *pointer = memory_ + place;
     return RFM2G_SUCCESS;
 }
 
@@ -399,7 +407,6 @@ RFM2G_STATUS Device::unmap(volatile void** pointer) {
     auto* const at = static_cast<std::byte*>(const_cast<void*>(*pointer));
     const Lock lock(mutex_);
     if (const auto buffer = dma_buffers_.find(at); buffer != dma_buffers_.end()) {
-        ::munmap(at, buffer->second);
         dma_buffers_.erase(buffer);
     } else if (memory_ == nullptr || at < memory_ || at >= memory_ + memory_bytes_) {
         return refuse(RFM2G_OS_ERROR,

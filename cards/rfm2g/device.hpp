@@ -10,6 +10,7 @@
 /// Units: bytes. An offset is a program's, in the window; a place is in the ring's memory.
 
 #include "cards/rfm2g/events.hpp"
+#include "cards/rfm2g/host.hpp"
 #include "cards/rfm2g/rfm2g_api.h"
 #include "cards/rfm2g/rfm2g_regs.h"
 #include "rmem/rmem.h"
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -117,6 +119,16 @@ private:
     using FaultCounts = std::array<std::uint64_t, kFaults>;
     FaultCounts fault_counts() const;
 
+    struct FreePages {
+        void operator()(std::byte* pages) const noexcept {
+            ::operator delete (pages, std::align_val_t{kMapPageBytes});
+        }
+    };
+    struct DmaBuffer {
+        std::unique_ptr<std::byte, FreePages> pages;
+        std::size_t bytes;
+    };
+
     struct View {
         std::uint32_t first;  ///< the place of offset 0
         std::uint32_t bytes;  ///< that are seen
@@ -175,10 +187,10 @@ private:
     std::uint32_t window_offset_ = 0;
     std::uint32_t target_data_ = 0;  ///< registers NTD and NTN
     std::uint8_t target_node_ = 0;
-    std::uint64_t own_sent_ = 0;   ///< when OWNDATA was cleared
-    FaultCounts cleared_faults_;   ///< when LCSR's bits were
-    std::byte* memory_ = nullptr;  ///< for plain stores; null: nobody has asked
-    std::map<std::byte*, std::size_t> dma_buffers_;
+    std::uint64_t own_sent_ = 0;                   ///< when OWNDATA was cleared
+    FaultCounts cleared_faults_;                   ///< when LCSR's bits were
+    std::byte* memory_ = nullptr;                  ///< for plain stores; null: nobody has asked
+    std::map<std::byte*, DmaBuffer> dma_buffers_;  ///< by their first bytes
 
     FaultCounts reported_faults_;  ///< of the thread that looks
     Events events_;

@@ -6,14 +6,10 @@
 #include "rmem/base/clock.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <limits>
 #include <utility>
 
@@ -28,7 +24,6 @@ constexpr std::array<std::uint32_t, RFM2GEVENT_LAST> kBits = {
     RFM2G_LISR_RXAFULL, RFM2G_LISR_SNCLOST, RFM2G_LISR_WRINIB, RFM2G_LISR_PTYERR};
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kLongestNs = std::numeric_limits<std::int64_t>::max() / 4;
 
 constinit thread_local const Events* in_callback_of = nullptr;
@@ -61,26 +56,7 @@ RFM2G_STATUS timed_out(std::uint32_t timeout_ms) {
                               timeout_ms));
 }
 
-/// Until either is readable; RFM2G_TIMED_OUT, RFM2G_SIGNALED.
-RFM2G_STATUS poll_until(std::int64_t until_ns, int bell, int source) {
-    const std::int64_t left_ns = std::max<std::int64_t>(0, until_ns - rmem::now_ns());
-    const timespec left{left_ns / kNsPerSecond, left_ns % kNsPerSecond};
-    std::array<pollfd, 2> ready = {pollfd{bell, POLLIN, 0}, pollfd{source, POLLIN, 0}};
-    const int count = ::ppoll(ready.data(), ready.size(), &left, nullptr);
-    if (count < 0) return RFM2G_SIGNALED;
-    eventfd_t rung = 0;
-    if (ready[0].revents != 0) static_cast<void>(::eventfd_read(bell, &rung));
-    return count == 0 ? RFM2G_TIMED_OUT : RFM2G_SUCCESS;
-}
-
 }  // namespace
-
-Events::~Events() {
-    thread_.reset();
-    for (const Event& event : events_) {
-        if (event.bell >= 0) ::close(event.bell);
-    }
-}
 
 bool Events::is_event(RFM2GEVENTTYPE event) {
     return static_cast<unsigned>(event) < RFM2GEVENT_LAST;
@@ -137,7 +113,7 @@ void Events::come(RFM2GEVENTTYPE type, Received what) {
 void Events::wake_waiter(Event& event) {
     if (!event.is_asleep || (!event.taken && !event.is_canceled)) return;
     event.is_asleep = false;
-    static_cast<void>(::eventfd_write(event.bell, 1));
+    event.bell->ring();
 }
 
 /// Until nothing is left for it.
@@ -206,10 +182,9 @@ RFM2G_STATUS Events::wait(RFM2GEVENTTYPE type, std::uint32_t timeout_ms, Receive
     return RFM2G_SUCCESS;
 }
 
-/// By poll(2), which ends when a signal handler has run, as a wait in the driver does.
 RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
-    if (event.bell < 0) event.bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (event.bell < 0) {
+    if (event.bell == nullptr) event.bell = Bell::make();
+    if (event.bell == nullptr) {
         return refuse(RFM2G_OS_ERROR,
                       fmt::format("there is no descriptor to wait by: {}", std::strerror(errno)));
     }
@@ -224,7 +199,7 @@ RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
         lock.unlock();
         int source = -1;
         status = source_.descriptor(source);
-        if (status == RFM2G_SUCCESS) status = poll_until(until_ns, event.bell, source);
+        if (status == RFM2G_SUCCESS) status = event.bell->sleep(until_ns, source);
         source_.bring();
         lock.lock();
         event.is_asleep = false;

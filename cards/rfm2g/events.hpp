@@ -17,6 +17,7 @@
 /// Errors: RFM2G_STATUS; std::system_error where there can be no thread.
 /// Source: the Linux driver R09.00 (queues of one), and the hardware manual (FIFOs of 127).
 
+#include "cards/rfm2g/host.hpp"
 #include "cards/rfm2g/rfm2g_api.h"
 #include "rmem/base/helper_thread.hpp"
 
@@ -25,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -57,7 +59,6 @@ public:
     static constexpr std::int64_t kLookNs = 10'000'000;
 
     Events(RFM2GHANDLE handle, EventSource& source) : handle_(handle), source_(source) {}
-    ~Events();
     Events(const Events&) = delete;
     Events& operator=(const Events&) = delete;
 
@@ -105,8 +106,8 @@ private:
         bool is_running = false;  ///< its callback
         bool is_awaited = false;
         bool is_canceled = false;
-        bool is_asleep = false;  ///< its waiter
-        int bell = -1;           ///< a descriptor that wakes it; -1: nobody has slept yet
+        bool is_asleep = false;      ///< its waiter
+        std::unique_ptr<Bell> bell;  ///< wakes it; null: nobody has slept yet
     };
     using Lock = std::unique_lock<std::mutex>;
 

@@ -58,14 +58,15 @@ typedef enum RFM2G_STATUS_enum {
 } RFM2G_STATUS;
 
 /* RFM2gErrorMsg's texts, by their codes. */
-#if defined(__GNUC__)
-__attribute__((visibility("default")))
+#if defined(_WIN32) && !defined(RFM2G_BUILDS_DLL)
+#define RFM2G_DATA extern __declspec(dllimport)
+#elif defined(__GNUC__) && !defined(_WIN32)
+#define RFM2G_DATA __attribute__((visibility("default"))) extern
+#else
+#define RFM2G_DATA extern
 #endif
-extern const char* rfm2g_errlist[];
-#if defined(__GNUC__)
-__attribute__((visibility("default")))
-#endif
-extern const int rfm2g_nerr;
+RFM2G_DATA const char* rfm2g_errlist[];
+RFM2G_DATA const int rfm2g_nerr;
 
 #ifdef __cplusplus
 }

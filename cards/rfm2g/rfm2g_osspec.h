@@ -2,18 +2,25 @@
 #ifndef RFM2G_OSSPEC_H
 #define RFM2G_OSSPEC_H
 
-/* The handle of rfm2g_api.h, and what the interface has on Linux alone. Programs have registers
+/* The handle of rfm2g_api.h, and what the driver of Linux has alone. Programs have registers
  * from here, too: the driver's header includes them. */
 
 #include "rfm2g_defs.h"
 #include "rfm2g_regs.h"
 
+#ifdef _WIN32
+typedef void* rfm2gThread_t;
+typedef void* rfm2gSemaphore_t;
+#else
 #include <pthread.h>
 #include <semaphore.h>
+typedef pthread_t rfm2gThread_t;
+typedef sem_t rfm2gSemaphore_t;
 
 /* The vendor's programs ask for the system by it; their Makefiles may have set it. */
 #ifndef RFM2G_LINUX
 #define RFM2G_LINUX 1
+#endif
 #endif
 
 #ifdef __cplusplus
@@ -21,7 +28,9 @@
 #else
 #define RFM2G_LINKAGE
 #endif
-#if defined(__GNUC__)
+#if defined(_WIN32)
+#define STDRFM2GCALL RFM2G_LINKAGE RFM2G_STATUS
+#elif defined(__GNUC__)
 #define STDRFM2GCALL RFM2G_LINKAGE __attribute__((visibility("default"))) RFM2G_STATUS
 #else
 #define STDRFM2GCALL RFM2G_LINKAGE RFM2G_STATUS
@@ -37,10 +46,10 @@ typedef struct rfm2ghandle_s* RFM2GHANDLE;
 typedef struct rfm2gCallbackInfo {
     int CallbackStat;
     void (*Callback)(void*, RFM2GEVENTINFO*);
-    pthread_t thread;
+    rfm2gThread_t thread;
     RFM2GHANDLE Handle;
     RFM2GEVENTTYPE Event;
-    sem_t callbackdispachSemId; /* spelt so */
+    rfm2gSemaphore_t callbackdispachSemId; /* spelt so */
 } rfm2gCallbackInfo_t, *RFM2GCALLBACKINFO;
 
 typedef struct rfm2ghandle_s {

@@ -13,7 +13,11 @@ typedef short RFM2G_INT16;
 typedef int RFM2G_INT32;
 typedef long long RFM2G_INT64;
 typedef char RFM2G_CHAR;
+#ifdef _WIN32
+typedef unsigned long long RFM2G_ADDR; /* unsigned long holds no address there */
+#else
 typedef unsigned long RFM2G_ADDR;
+#endif
 
 typedef unsigned char RFM2G_BOOL;
 #define RFM2G_TRUE 1
@@ -29,7 +33,8 @@ typedef enum rfm2gDataWidth {
     RFM2G_LONGLONG = 8
 } RFM2GDATAWIDTH;
 
-#ifndef MAX_PATH
+/* Windows has its own. */
+#if !defined(MAX_PATH) && !defined(_WIN32)
 #define MAX_PATH 128
 #endif
 

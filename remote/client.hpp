@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A node elsewhere, served by `rmem serve`: the calls of rmem.h that programs of cards need.
+///
+/// remote/rmem_calls.cpp gives them their names in C, so that what is written for a node of this
+/// host is linked with a node elsewhere without a change.
+/// Writes and interrupts are sent and not answered: one that could not be made is told by the next
+/// call that asks something. Before an interrupt or a flush leaves, what the program has stored
+/// through its pointers does; before a read or a write, that of the same pages.
+///
+/// Thread safety: any thread. A callback runs in a thread of its own.
+/// Errors: the constructor throws `rmem::Error`. Calls return codes of rmem.h, with the sentence in
+///   rmem_last_error(): RMEM_EPEER when the connection has ended, which one line on stderr says,
+///   too. It does not come back.
+/// Trust: what the server sends is bounded before it is used.
+/// Units: bytes, nanoseconds.
+
+#include "remote/protocol.hpp"
+#include "remote/socket.hpp"
+#include "remote/view.hpp"
+#include "rmem/base/helper_thread.hpp"
+#include "rmem/rmem.h"
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace remote {
+
+class Client {
+public:
+    using Callback = void (*)(void* with, const rmem_interrupt* interrupt);
+
+    static constexpr std::size_t kMostInterrupts = 1024;
+    /// Between looks for stores of the program, while something is mapped.
+    static constexpr int kLookMs = 1;
+
+    explicit Client(const Address& address);
+    /// What the program has stored leaves first.
+    ~Client();
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+
+    const Welcome& node() const { return welcome_; }
+    /// RMEM_EPEER: the connection has ended.
+    int state();
+
+    int read(std::uint64_t offset, std::span<std::byte> to);
+    int write(std::uint64_t offset, std::span<const std::byte> data);
+    int send_interrupt(int to, std::uint32_t number, std::uint32_t value);
+    int accept_interrupts(std::uint64_t numbers);
+    int flush(std::int64_t timeout_ns);
+    int counter(std::string_view name, std::uint64_t& value);
+    int is_alive(unsigned rank);
+    int is_member();
+
+    /// Stores where the memory begins here; these whole pages of it are the node's from now on.
+    int map(std::uint64_t offset, std::uint64_t bytes, void** memory);
+
+    int next_interrupt(rmem_interrupt& interrupt, std::int64_t timeout_ns);
+    int on_interrupt(Callback function, void* with);
+
+private:
+    using Bytes = std::vector<std::byte>;
+    using Lock = std::unique_lock<std::mutex>;
+
+    // ---- Calls
+    void greet(Socket& socket, Channel channel);
+    bool take_frame(Socket& socket, FrameQueue& frames);
+    int post(const Bytes& frame, std::uint64_t* number = nullptr);
+    int ask(const Bytes& frame, Kind kind, std::span<std::byte> answer);
+    int ask_number(const Bytes& frame, std::uint64_t& number);
+    int failed(const Frame& frame);
+    void end(const std::string& why);
+    std::uint64_t send_store(std::uint64_t offset, std::span<const std::byte> data);
+    void send_stores();
+    void send_stores(std::uint64_t offset, std::uint64_t bytes);
+
+    // ---- News
+    void follow_news();
+    bool take_news(FrameQueue& frames);
+    bool take(const Frame& frame);
+    bool has_view();
+    void call_back();
+
+    const std::string where_;
+    Socket calls_;
+    FrameQueue answers_;
+    Welcome welcome_;
+    Socket news_;
+
+    std::mutex map_mutex_;   ///< one map at a time; before the next
+    std::mutex view_mutex_;  ///< before the next
+    std::optional<View> view_;
+    std::uint64_t asked_maps_ = 0;
+
+    std::mutex calls_mutex_;    ///< what is sent, and its answer; before the next
+    std::uint64_t writes_ = 0;  ///< that were sent
+
+    std::mutex news_mutex_;
+    std::condition_variable has_news_;
+    std::string ended_;  ///< why; empty: it has not
+    std::uint64_t shown_maps_ = 0;
+    std::uint64_t frames_ = 0;  ///< of news
+    std::deque<rmem_interrupt> interrupts_;
+    std::uint64_t missed_ = 0;
+    Callback callback_ = nullptr;
+    void* with_ = nullptr;
+
+    std::optional<rmem::HelperThread> callback_thread_;
+    std::optional<rmem::HelperThread> news_thread_;
+};
+
+}  // namespace remote

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Calls of rmem.h, for a node elsewhere: those that programs of cards need, and no others.
+
+#include "remote/rmem_calls.hpp"
+#include "rmem/base/failures.hpp"
+
+#include <array>
+#include <string>
+
+struct rmem_node {
+    remote::Client client;
+};
+
+namespace {
+
+/// Calls `body` with the client.
+template <class Body>
+int on_client(rmem_node* node, Body&& body) noexcept {
+    return rmem::guarded([&] { return body(node->client); });
+}
+
+/// The same where rmem.h promises not to change the node: asking changes the connection alone.
+template <class Body>
+int on_client(const rmem_node* node, Body&& body) noexcept {
+    return on_client(const_cast<rmem_node*>(node), body);
+}
+
+const remote::Welcome& welcome_of(const rmem_node* node) {
+    return node->client.node();
+}
+
+}  // namespace
+
+namespace remote {
+
+int open_node(rmem_node** node, const Address& address) noexcept {
+    *node = nullptr;
+    return rmem::guarded([&] {
+        *node = new rmem_node{Client(address)};
+        return static_cast<int>(RMEM_OK);
+    });
+}
+
+int map_node(rmem_node* node, std::size_t offset, std::size_t bytes, void** memory) noexcept {
+    return on_client(node, [&](Client& client) { return client.map(offset, bytes, memory); });
+}
+
+}  // namespace remote
+
+extern "C" {
+
+int rmem_close(rmem_node* node) {
+    delete node;
+    return RMEM_OK;
+}
+
+int rmem_id(const rmem_node* node) {
+    return static_cast<int>(welcome_of(node).node);
+}
+int rmem_nodes(const rmem_node* node) {
+    return static_cast<int>(welcome_of(node).nodes);
+}
+int rmem_rank(const rmem_node* node) {
+    return static_cast<int>(welcome_of(node).rank);
+}
+int rmem_ranks(const rmem_node* node) {
+    return static_cast<int>(welcome_of(node).ranks);
+}
+size_t rmem_size(const rmem_node* node) {
+    return welcome_of(node).memory_bytes;
+}
+int rmem_is_alive(const rmem_node* node, int rank) {
+    return on_client(
+        node, [&](remote::Client& client) { return client.is_alive(static_cast<unsigned>(rank)); });
+}
+int rmem_is_member(const rmem_node* node) {
+    const int code = on_client(node, [](remote::Client& client) { return client.is_member(); });
+    return code == 1 ? 1 : 0;
+}
+int rmem_counter(const rmem_node* node, const char* name, uint64_t* value) {
+    return on_client(node, [&](remote::Client& client) { return client.counter(name, *value); });
+}
+
+uint32_t rmem_load(rmem_node* node, size_t offset) {
+    std::array<std::byte, sizeof(uint32_t)> word{};
+    const int code = rmem_read(node, offset, word.data(), word.size());
+    return code < 0 ? 0 : rmem::udp::load<uint32_t>(word.data());
+}
+int rmem_read(rmem_node* node, size_t offset, void* to, size_t bytes) {
+    return on_client(node, [&](remote::Client& client) {
+        return client.read(offset, {static_cast<std::byte*>(to), bytes});
+    });
+}
+int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes) {
+    return on_client(node, [&](remote::Client& client) {
+        return client.write(offset, {static_cast<const std::byte*>(from), bytes});
+    });
+}
+int rmem_write_word(rmem_node* node, size_t offset, uint32_t value) {
+    std::array<std::byte, sizeof value> word{};
+    rmem::udp::store(word.data(), value);
+    return rmem_write(node, offset, word.data(), word.size());
+}
+int rmem_flush(rmem_node* node, int64_t timeout_ns) {
+    return on_client(node, [&](remote::Client& client) { return client.flush(timeout_ns); });
+}
+int rmem_poll(rmem_node* node) {
+    return on_client(node, [](remote::Client& client) { return client.state(); });
+}
+
+int rmem_send_interrupt(rmem_node* node, int to, unsigned number, uint32_t value) {
+    return on_client(
+        node, [&](remote::Client& client) { return client.send_interrupt(to, number, value); });
+}
+int rmem_accept_interrupts(rmem_node* node, uint64_t numbers) {
+    return on_client(node,
+                     [&](remote::Client& client) { return client.accept_interrupts(numbers); });
+}
+int rmem_next_interrupt(rmem_node* node, rmem_interrupt* interrupt, int64_t timeout_ns) {
+    return on_client(node, [&](remote::Client& client) {
+        return client.next_interrupt(*interrupt, timeout_ns);
+    });
+}
+int rmem_on_interrupt(rmem_node* node, void (*function)(void*, const rmem_interrupt*), void* with) {
+    return on_client(node,
+                     [&](remote::Client& client) { return client.on_interrupt(function, with); });
+}
+int rmem_interrupt_fd(rmem_node*) {
+    return rmem::fail(RMEM_ESYS, "a node elsewhere has no descriptor; wait for its interrupts");
+}
+
+const char* rmem_last_error(void) {
+    return rmem::last_error();
+}
+
+}  // extern "C"
