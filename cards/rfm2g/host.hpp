@@ -34,8 +34,8 @@ public:
     virtual ~Bell() = default;
 
     virtual void ring() = 0;
-    /// Until it was rung, or `source`, a descriptor or -1, is readable; or earlier. RFM2G_TIMED_OUT,
-    /// RFM2G_SIGNALED.
+    /// Until it was rung, or `source`, a descriptor or -1, is readable; or earlier.
+    /// RFM2G_TIMED_OUT, RFM2G_SIGNALED.
     virtual RFM2G_STATUS sleep(std::int64_t until_ns, int source) = 0;
 };
 

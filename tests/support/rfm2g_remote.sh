@@ -87,7 +87,8 @@ lose_the_server() {
     await_line "$work/lost" "^ready"
     kill -KILL "$server"
     wait "$program" || fail "lost: $(cat "$work/lost-errors")"
-    [[ $(grep -c "the connection to the node at 127.0.0.1 .* has ended" "$work/lost-errors") -eq 1 ]]
+    local said="the connection to the node at 127.0.0.1 .* has ended"
+    [[ $(grep -c "$said" "$work/lost-errors") -eq 1 ]]
     stop
     "$RMEM_BUILD_DIR/tools/rmem" clean "$RMEM_RING" >/dev/null || true  # where the node has not
     echo "--- no server"

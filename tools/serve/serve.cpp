@@ -28,8 +28,8 @@ Examples:
   rmem serve --unit 1 --listen 127.0.0.1:5566          another; clients know it as the second card
   ssh -L 5565:127.0.0.1:5565 rig-host                  on the client's host: brings the port there
 
-Anyone who reaches the port can read and write the node's bank, and send its interrupts: nothing asks
-who it is. Only this host reaches 127.0.0.1. For others take a tunnel, as above; --listen
+Anyone who reaches the port can read and write the node's bank, and send its interrupts: nothing
+asks who it is. Only this host reaches 127.0.0.1. For others take a tunnel, as above; --listen
 0.0.0.0:5565 opens it to a network that you trust.
 
 Programs for RFM2g cards on Windows are such clients: rfm2g(7).

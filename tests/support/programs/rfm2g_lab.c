@@ -170,7 +170,9 @@ static void mapped(RFM2G_NODE peer, RFM2G_UINT32 rounds) {
     volatile RFM2G_UINT32* const theirs = map_area(peer);
     CHECK(mine[16] == 7);
     DO(RFM2gEnableEvent(card, RFM2GEVENT_INTR2));
+    DO(RFM2gPoke32(card, area_of(own), 0));
     meet(peer, 2);
+    while (theirs[0] > 1) give_way();  // an earlier game's
     for (RFM2G_UINT32 round = 1; round <= rounds; ++round) {
         for (int i = 1; i <= kWords; ++i) mine[i] = round % 2 == 1 ? round + (RFM2G_UINT32)i : 0;
         for (int i = 1; i <= kWords; ++i) {
