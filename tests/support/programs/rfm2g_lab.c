@@ -202,7 +202,7 @@ static void mapped(RFM2G_NODE peer, RFM2G_UINT32 rounds) {
     DO(RFM2gCheckRingCont(card));
 }
 
-static volatile RFM2G_UINT32 answered;
+static _Atomic RFM2G_UINT32 answered;
 
 static void answer(RFM2GHANDLE handle, RFM2GEVENTINFO* event) {
     if (own > event->NodeId)
