@@ -9,7 +9,7 @@
 /// interrupts. docs/design/serve.md says why there are two.
 ///
 /// A frame is a header, the length of its body in 32 bits, its kind in 16 and 16 zero bits, and the
-/// body. Numbers are little-endian.
+/// body. Numbers are little-endian; of the memory it is the bytes as they lie in the node's bank.
 /// Thread safety: values and functions. Nothing here knows sockets, clocks or the memory.
 /// Trust: what is read is another's; each length and field is checked here, each value where it is
 ///   used.

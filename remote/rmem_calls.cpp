@@ -5,8 +5,7 @@
 #include "remote/rmem_calls.hpp"
 #include "rmem/base/failures.hpp"
 
-#include <array>
-#include <string>
+#include <cstddef>
 
 struct rmem_node {
     remote::Client client;
@@ -83,9 +82,9 @@ int rmem_counter(const rmem_node* node, const char* name, uint64_t* value) {
 }
 
 uint32_t rmem_load(rmem_node* node, size_t offset) {
-    std::array<std::byte, sizeof(uint32_t)> word{};
-    const int code = rmem_read(node, offset, word.data(), word.size());
-    return code < 0 ? 0 : rmem::udp::load<uint32_t>(word.data());
+    uint32_t word = 0;
+    const int code = rmem_read(node, offset, &word, sizeof word);
+    return code < 0 ? 0 : word;
 }
 int rmem_read(rmem_node* node, size_t offset, void* to, size_t bytes) {
     return on_client(node, [&](remote::Client& client) {
@@ -98,9 +97,7 @@ int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes) {
     });
 }
 int rmem_write_word(rmem_node* node, size_t offset, uint32_t value) {
-    std::array<std::byte, sizeof value> word{};
-    rmem::udp::store(word.data(), value);
-    return rmem_write(node, offset, word.data(), word.size());
+    return rmem_write(node, offset, &value, sizeof value);
 }
 int rmem_flush(rmem_node* node, int64_t timeout_ns) {
     return on_client(node, [&](remote::Client& client) { return client.flush(timeout_ns); });

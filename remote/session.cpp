@@ -144,7 +144,9 @@ Session::Step Session::write(FieldReader fields, std::int64_t now_ns) {
     if (!fields.is_whole() || data.size() > kMostDataBytes) return Step::broken;
     int code = RMEM_OK;
     if (is_whole_word(offset, data.size())) {
-        code = rmem_write_word(node_, offset, rmem::udp::load<std::uint32_t>(data.data()));
+        std::uint32_t word = 0;
+        std::memcpy(&word, data.data(), sizeof word);
+        code = rmem_write_word(node_, offset, word);
     } else {
         code = rmem_write(node_, offset, data.data(), data.size());
     }

@@ -78,7 +78,8 @@ public:
     void on_interrupt(const rmem_interrupt& interrupt);
     /// Compares what is mapped with the bank, as far as there is room for news.
     void look();
-    bool has_map() const { return !pages_.empty(); }
+    /// There may be something to tell.
+    bool wants_look() const { return !pages_.empty() || !interrupts_.empty(); }
 
     Outbox& answers() { return answers_; }
     Outbox& news() { return news_; }

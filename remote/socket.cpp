@@ -9,6 +9,7 @@
 #ifdef _WIN32
 #include <winsock2.h>
 // After it.
+#include <mstcpip.h>
 #include <ws2tcpip.h>
 #else
 #include <netdb.h>
@@ -60,6 +61,14 @@ void set_option(std::intptr_t handle, int level, int option, const Value& value)
 DWORD timeout_of(std::chrono::milliseconds time) {
     return static_cast<DWORD>(time.count());
 }
+void ask_whether_alive(std::intptr_t handle) {
+    using Milliseconds = std::chrono::milliseconds;
+    tcp_keepalive values{1, timeout_of(Milliseconds(Socket::kAliveAfter)),
+                         timeout_of(Milliseconds(Socket::kAliveEvery))};  // the tries are its own
+    DWORD bytes = 0;
+    ::WSAIoctl(static_cast<SOCKET>(handle), SIO_KEEPALIVE_VALS, &values, sizeof values, nullptr, 0,
+               &bytes, nullptr, nullptr);
+}
 SOCKET native(std::intptr_t handle) {
     return static_cast<SOCKET>(handle);
 }
@@ -87,6 +96,12 @@ void set_option(std::intptr_t handle, int level, int option, const Value& value)
 }
 timeval timeout_of(std::chrono::milliseconds time) {
     return {time.count() / 1000, time.count() % 1000 * 1000};
+}
+void ask_whether_alive(std::intptr_t handle) {
+    set_option(handle, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(handle, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(Socket::kAliveAfter.count()));
+    set_option(handle, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(Socket::kAliveEvery.count()));
+    set_option(handle, IPPROTO_TCP, TCP_KEEPCNT, Socket::kAliveTries);
 }
 int native(std::intptr_t handle) {
     return static_cast<int>(handle);
@@ -138,6 +153,11 @@ Address parse_address(const std::string& what, const std::string& text) {
     return {host, static_cast<std::uint16_t>(std::stoul(port))};
 }
 
+void prepare_connection(std::intptr_t handle) {
+    set_option(handle, IPPROTO_TCP, TCP_NODELAY, 1);
+    ask_whether_alive(handle);
+}
+
 Socket::Socket(const Address& address) : handle_(-1) {
     prepare_sockets();
     const auto found = find(address);
@@ -153,8 +173,7 @@ Socket::Socket(const Address& address) : handle_(-1) {
         handle_ = -1;
     }
     if (handle_ < 0) not_reached(address, problem);
-    set_option(handle_, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_option(handle_, SOL_SOCKET, SO_KEEPALIVE, 1);
+    prepare_connection(handle_);
     set_option(handle_, SOL_SOCKET, SO_SNDTIMEO, timeout_of(kLongestSilence));
     set_option(handle_, SOL_SOCKET, SO_RCVTIMEO, timeout_of(kLongestSilence));
 }

@@ -28,9 +28,16 @@ struct Address {
 /// "host:port", "[::1]:port". `what` names the object in the error.
 Address parse_address(const std::string& what, const std::string& text);
 
+/// Of either side: what is sent leaves at once, and a host that has fallen silent is found.
+void prepare_connection(std::intptr_t handle);
+
 class Socket {
 public:
     static constexpr std::chrono::seconds kLongestSilence{10};
+    /// A host that answers to nothing is given up after so long, in any case.
+    static constexpr std::chrono::seconds kAliveAfter{10};
+    static constexpr std::chrono::seconds kAliveEvery{5};
+    static constexpr int kAliveTries = 4;
 
     /// Connects.
     explicit Socket(const Address& address);

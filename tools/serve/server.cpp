@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -179,7 +178,7 @@ std::int64_t Server::next_ns() const {
     for (const Newcomer& newcomer : newcomers_) next_ns = std::min(next_ns, newcomer.until_ns);
     for (const Client& client : clients_) {
         if (client.session.is_waiting()) next_ns = std::min(next_ns, rmem::now_ns() + kTryNs);
-        if (client.news && client.session.has_map()) next_ns = std::min(next_ns, look_at_ns_);
+        if (client.news && client.session.wants_look()) next_ns = std::min(next_ns, look_at_ns_);
     }
     return next_ns;
 }
@@ -196,9 +195,7 @@ void Server::accept_one(std::int64_t now_ns) {
         if (errno == EMFILE || errno == ENFILE) ::usleep(kTryNs / 1000);
         return;
     }
-    const int on = 1;
-    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    remote::prepare_connection(fd);
     if (newcomers_.size() == kMostClients) newcomers_.pop_front();
     newcomers_.push_back({Connection(fd, text_of(reinterpret_cast<sockaddr*>(&from), bytes)),
                           remote::FrameQueue(kMostHelloBytes), now_ns + kLongestHelloNs});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `rmem serve` as whoever reaches its port sees it: who is let in, who is not, and what is left of
+/// `rmem serve` as those see it who reach its port: who is let in, who is not, and what is left of
 /// one that ends. What a session does is tested without sockets (tests/remote/session_test.cpp).
 
 #include "tools/serve/server.hpp"
@@ -120,7 +120,7 @@ TEST_F(Serve, closes_the_connection_of_what_is_no_client_and_of_what_sends_no_ca
     EXPECT_TRUE(tool.prints("sends what is no call"));
 }
 
-TEST_F(Serve, has_places_for_so_many_clients_and_gives_them_to_others_afterwards) {
+TEST_F(Serve, has_places_for_16_clients_and_gives_them_to_others_afterwards) {
     std::list<Peer> peers;
     for (std::size_t i = 0; i < Server::kMostClients; ++i) {
         peers.emplace_back(port).greet();
