@@ -224,22 +224,25 @@ void Session::client_has(std::uint64_t offset, std::span<const std::byte> data) 
     const std::uint64_t end = offset + data.size();
     auto page = pages_.lower_bound(offset / kPageBytes * kPageBytes);
     for (; page != pages_.end() && page->first < end; ++page) {
-        const std::uint64_t from = std::max(offset, page->first);
-        const std::uint64_t to = std::min(end, page->first + kPageBytes);
-        std::memcpy(page->second->data() + (from - page->first), data.data() + (from - offset),
+        const std::uint64_t from = std::max(offset, page->first) - page->first;
+        const std::uint64_t to = std::min(end, page->first + kPageBytes) - page->first;
+        Page& twin = *page->second;
+        std::memcpy(twin.bytes.data() + from, data.data() + (page->first + from - offset),
                     to - from);
+        if (from % kWordBytes != 0) twin.is_due.set(from / kWordBytes);
+        if (to % kWordBytes != 0) twin.is_due.set(to / kWordBytes);
     }
 }
 
 /// Each stretch of words that differ is a change.
-void Session::compare(std::uint64_t offset, Page& twin) {
-    Page bank;
-    if (rmem_read(node_, offset, bank.data(), bank.size()) < 0 ||
-        std::memcmp(bank.data(), twin.data(), bank.size()) == 0) {
-        return;
-    }
+void Session::compare(std::uint64_t offset, Page& page) {
+    std::array<std::byte, kPageBytes> bank;
+    if (rmem_read(node_, offset, bank.data(), bank.size()) < 0) return;
+    const std::byte* const twin = page.bytes.data();
+    if (page.is_due.none() && std::memcmp(bank.data(), twin, bank.size()) == 0) return;
     const auto differs = [&](std::size_t at) {
-        return std::memcmp(bank.data() + at, twin.data() + at, kWordBytes) != 0;
+        return page.is_due[at / kWordBytes] ||
+               std::memcmp(bank.data() + at, twin + at, kWordBytes) != 0;
     };
     for (std::size_t at = 0; at < kPageBytes; at += kWordBytes) {
         const std::size_t from = at;
@@ -250,7 +253,8 @@ void Session::compare(std::uint64_t offset, Page& twin) {
             .put(offset + from)
             .put(std::span<const std::byte>(bank).subspan(from, at - from));
     }
-    twin = bank;
+    page.bytes = bank;
+    page.is_due.reset();
 }
 
 void Session::look() {

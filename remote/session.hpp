@@ -24,6 +24,7 @@
 #include "rmem/rmem.h"
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -90,7 +91,12 @@ private:
         std::uint64_t looks;  ///< of pages, that have to be before
         rmem_interrupt interrupt;
     };
-    using Page = std::array<std::byte, kPageBytes>;
+    struct Page {
+        std::array<std::byte, kPageBytes> bytes{};
+        /// Words of which the client has written a part: the rest may be in news that it leaves
+        /// out for its write, so they are told whole.
+        std::bitset<kPageBytes / kWordBytes> is_due;
+    };
 
     static bool is_full(const Outbox& box) { return box.left().size() >= kMostWaitingBytes; }
     Step make(const Frame& frame, std::int64_t now_ns);
@@ -107,7 +113,7 @@ private:
     Step answer_number(std::uint64_t number);
     bool has_waited(std::int64_t now_ns, std::int64_t longest_ns);
     void client_has(std::uint64_t offset, std::span<const std::byte> data);
-    void compare(std::uint64_t offset, Page& twin);
+    void compare(std::uint64_t offset, Page& page);
     void tell_what_is_due();
 
     rmem_node* const node_;
