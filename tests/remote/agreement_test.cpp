@@ -78,12 +78,14 @@ private:
             return ++writes_;
         });
     }
-    /// Of one byte in the word, or of all four.
+    /// Of the word, of its first byte, or of its last.
     void call(unsigned word, std::uint32_t value) {
         collect();
-        const std::span data = std::as_bytes(std::span(&value, 1)).first(value % 2 == 0 ? 4 : 1);
-        post(Kind::write, offset_of(word), data);
-        view_.wrote(offset_of(word), data, ++writes_);
+        const std::size_t first = value % 3 == 2 ? kWordBytes - 1 : 0;
+        const std::size_t bytes = value % 3 == 0 ? kWordBytes : 1;
+        const auto data = std::as_bytes(std::span(&value, 1)).subspan(first, bytes);
+        post(Kind::write, offset_of(word) + first, data);
+        view_.wrote(offset_of(word) + first, data, ++writes_);
     }
     void deliver_call() {
         if (calls_.empty()) return;
