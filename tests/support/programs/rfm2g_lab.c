@@ -27,8 +27,12 @@ static double now_us(void) {
 static void give_way(void) {
     Sleep(0);
 }
+static void sleep_a_little(void) {
+    Sleep(1);
+}
 #else
 #include <sched.h>
+#include <threads.h>
 #include <time.h>
 static double now_us(void) {
     struct timespec now;
@@ -37,6 +41,10 @@ static double now_us(void) {
 }
 static void give_way(void) {
     sched_yield();
+}
+static void sleep_a_little(void) {
+    const struct timespec little = {0, 1000000};
+    thrd_sleep(&little, NULL);
 }
 #endif
 
@@ -202,26 +210,31 @@ static void mapped(RFM2G_NODE peer, RFM2G_UINT32 rounds) {
     DO(RFM2gCheckRingCont(card));
 }
 
-static _Atomic RFM2G_UINT32 answered;
+// The callbacks play by themselves: each answers the other, until the last round.
+static RFM2G_UINT32 last_round;
+static _Atomic double ended_us;
 
 static void answer(RFM2GHANDLE handle, RFM2GEVENTINFO* event) {
-    if (own > event->NodeId)
-        RFM2gSendEvent(handle, event->NodeId, event->Event, event->ExtendedInfo);
-    answered = event->ExtendedInfo;
+    const RFM2G_UINT32 round = event->ExtendedInfo;
+    if (own > event->NodeId) {
+        RFM2gSendEvent(handle, event->NodeId, event->Event, round);
+    } else if (round < last_round) {
+        RFM2gSendEvent(handle, event->NodeId, event->Event, round + 1);
+    }
+    if (round == last_round) ended_us = now_us();
 }
 
 static double callback(RFM2G_NODE peer, RFM2G_UINT32 rounds) {
+    last_round = rounds;
+    ended_us = 0;
     DO(RFM2gEnableEventCallback(card, RFM2GEVENT_INTR3, answer));
     DO(RFM2gEnableEvent(card, RFM2GEVENT_INTR3));
     meet(peer, 3);
     const double start_us = now_us();
-    for (RFM2G_UINT32 round = 1; round <= rounds; ++round) {
-        if (own < peer) DO(RFM2gSendEvent(card, peer, RFM2GEVENT_INTR3, round));
-        while (answered < round) give_way();
-    }
-    const double end_us = now_us();
+    if (own < peer) DO(RFM2gSendEvent(card, peer, RFM2GEVENT_INTR3, 1));
+    while (ended_us == 0) sleep_a_little();
     DO(RFM2gDisableEventCallback(card, RFM2GEVENT_INTR3));
-    return (end_us - start_us) / rounds;
+    return (ended_us - start_us) / rounds;
 }
 
 static void lost(void) {
