@@ -99,7 +99,8 @@ enum {
 
 /* Joins the ring that the environment names (RMEM_RING, RMEM_RANK, RMEM_RANKS, …; see
  * bbp(7); ranks set by Hydra, PMI and Slurm are recognised too) and waits until every rank has
- * joined, at most RMEM_JOIN_TIMEOUT (default 30 s). Either pointer may be null. */
+ * joined, at most RMEM_JOIN_TIMEOUT (default 30 s), or for nobody (RMEM_AWAIT=none). Either
+ * pointer may be null. */
 BBP_API int bbp_init(int* rank, int* nprocs);
 
 /* Leaves the ring. Posted messages stay readable for the receivers. */

@@ -62,6 +62,20 @@ TEST(BillboardEnvironment, takes_from_a_ring_that_is_there_what_is_not_given) {
     EXPECT_EQ(settings.board.data_bytes, 8192U);
 }
 
+TEST(BillboardEnvironment, says_whether_others_are_awaited) {
+    EXPECT_TRUE(Settings::read().awaits_others);
+    const auto read = [](const char* value) {
+        ::setenv("RMEM_AWAIT", value, 1);
+        const bool awaits = Settings::read().awaits_others;
+        ::unsetenv("RMEM_AWAIT");
+        return awaits;
+    };
+    EXPECT_TRUE(read("all"));
+    EXPECT_FALSE(read("none"));
+    EXPECT_THROW(read("some"), rmem::Error);
+    ::unsetenv("RMEM_AWAIT");
+}
+
 TEST(BillboardEnvironment, names_the_layout_or_partition_that_differs_with_both_values) {
     const auto there = ring_of(LinkKind::direct, 2, {Layout::paper, 8192});
     const auto refused = [&](const char* variable, const char* value) -> std::string {
