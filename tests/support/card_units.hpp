@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rmem::test {
@@ -50,6 +51,7 @@ public:
                                              {"RMEM_GROUP", own_group(name_.get())},
                                              {"RMEM_INTERFACE", "lo"}});
             units_.push_back(std::make_unique<cards::PublishedUnit>(unit, settings));
+            settings_.push_back(std::move(settings));
         }
     }
     ~CardUnits() {
@@ -62,12 +64,15 @@ public:
 
     const RingName& name() const { return name_; }
     const std::filesystem::path& folder() const { return folder_; }
+    /// For the environment of a program that joins the node without a unit.
+    const cards::Settings& settings(unsigned unit) const { return settings_[unit]; }
 
 private:
     const RingName name_;
     const std::filesystem::path folder_ =
         std::filesystem::temp_directory_path() / ("cards-" + name_.get());
     std::vector<std::unique_ptr<cards::PublishedUnit>> units_;
+    std::vector<cards::Settings> settings_;
 };
 
 }  // namespace rmem::test
