@@ -6,7 +6,10 @@
 #include "cards/rfm2g/rfm2g_regs.h"
 #include "tests/support/rfm2g_cards.hpp"
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <string>
 #include <vector>
 
 namespace rmem::test {
@@ -117,6 +120,39 @@ TEST_F(LosingFifo, is_bad_data_once_until_it_is_enabled_again) {
         EXPECT_EQ(lcsr(a) & RFM2G_LCSR_BADDATA, 0U);
         EXPECT_EQ(RFM2gEnableEvent(a, RFM2GEVENT_BAD_DATA), RFM2G_SUCCESS);
     }
+}
+
+/// Node 0 is out of the ring for a hundredth of a second, again and again.
+struct StrayWrite : Faults {
+    StrayWrite()
+        : Faults(LinkKind::ring, {{"RMEM_TIMING", "scramnet-burst"}, {"RMEM_FAULTS", bypasses()}}) {
+    }
+
+    static std::string bypasses() {
+        std::string spec;
+        for (int at_ms = 50; at_ms < 10'000; at_ms += 100)
+            spec += fmt::format("bypass:node=0,at={}ms,until={}ms;", at_ms, at_ms + 10);
+        return spec;
+    }
+};
+
+TEST_F(StrayWrite, is_a_rogue_packet_where_its_writer_is_gone) {
+    const Card a(0), b(1);
+    EXPECT_EQ(RFM2gEnableEvent(b, RFM2GEVENT_ROGUE_PKT), RFM2G_SUCCESS);
+    // There is always one under way, which its writer does not take off while it is out.
+    RFM2GEVENTINFO info{0, RFM2GEVENT_ROGUE_PKT, 1, 0, nullptr};
+    std::vector<unsigned char> bytes(4096);
+    EXPECT_TRUE(comes([&] {
+        ++bytes[0];
+        EXPECT_EQ(RFM2gWrite(a, 0, bytes.data(), static_cast<RFM2G_UINT32>(bytes.size())),
+                  RFM2G_SUCCESS)
+            << rmem_last_error();
+        return RFM2gWaitForEvent(b, &info) == RFM2G_SUCCESS;
+    }));
+    EXPECT_EQ(info.NodeId, RFM2G_NODE_UNKNOWN);
+    RFM2G_UINT32 count = 0;
+    EXPECT_EQ(RFM2gGetEventCount(b, RFM2GEVENT_ROGUE_PKT, &count), RFM2G_SUCCESS);
+    EXPECT_GE(count, 1U);
 }
 
 struct FullQueue : Faults {
