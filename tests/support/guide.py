@@ -37,7 +37,7 @@ SOURCE = pathlib.Path(os.environ["RMEM_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["RMEM_BUILD_DIR"])
 LIBRARIES = {"rmem": "rmem", "billboard": "billboard"} | {
     port: f"ports/{port}" for port in ("fm", "gamma", "dp", "munet")
-} | {card: f"cards/{card}" for card in ("rfm2g", "scgt")}
+} | {card: f"cards/{card}" for card in ("rfm2g", "scgt", "scramnet_plus")}
 PATIENCE_S = 180
 WARNINGS = "-Wall -Wextra -Werror"
 
