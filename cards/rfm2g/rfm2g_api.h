@@ -23,7 +23,7 @@
  *               they are taken: 127 of each interrupt, one reset. The driver takes one of an event
  *               once it is enabled (RFM2gEnableEvent), and hands it to the one waiter or callback
  *               that the event may have. What came before is there, too: RFM2gClearEvent forgets
- *               it. Those of one node go to one of the programs that share it.
+ *               it. Each handle of a node gets all of them.
  *               The others are faults of the network (rfm2g(7) says of which); BAD_DATA and
  *               SYNC_LOSS are disabled when they have come, until they are enabled again.
  * Callbacks     run in threads of the library: an event's one at a time, and other events wait

@@ -26,7 +26,7 @@
  * Plain stores  through the pointer of scgtMapMem travel; what they cost: rmem_stores(3).
  * Settings      belong to the process, and not to the node. Those that a node in software cannot
  *               have are refused: SCGT_CALL_UNSUPPORTED (scgt(7) has the table).
- * Interrupts    go to one of the processes that share a node: one that calls scgtGetInterrupt.
+ * Interrupts    go to each process that shares the node and calls scgtGetInterrupt.
  * Waiting       A call that finds no room in the ring waits for it, 2 s at most (SCGT_TIMEOUT).
  * Threads       Any thread may call. scgtClose of the last handle ends what others wait for.
  * Fork          In a fork()ed child the handles of its parent are SCGT_BAD_PARAMETER; the child
