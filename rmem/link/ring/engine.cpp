@@ -25,7 +25,7 @@ constexpr std::int64_t kForgetNs = 5'000'000;  // what is older, and here, the w
 constexpr std::uint64_t kUnitsAway = 256;      // unread of a log: then one looks how far it is over
 constexpr std::int64_t kRestNs = 20'000;       // at least, since the wire was quiet
 constexpr std::int64_t kTickCanWaitNs = 5'000'000;
-constexpr std::int64_t kHeldLookNs = 100'000;  // its writer may have died
+constexpr std::int64_t kHeldLookNs = 100'000;  // whom it waits for may have died
 constexpr std::int64_t kPublishNs = 200;       // a record is seen within this of its time, or late
 
 /// Whether a write of `origin` passes `node` behind `last`, in ring order.
@@ -426,16 +426,18 @@ void RingEngine::pass_instantly(std::int64_t now) {
                 held.published_ns = publication_of(record);
             }
             const std::int64_t due = std::max(held.published_ns + record.delay_ns, held.due_ns);
-            if (due > now && record.delay_ns != 0) {
+            const bool is_own = rank_node_[r] == node_;
+            const bool is_late = due > now && record.delay_ns != 0;
+            if (is_late || (is_own && is_awaited(r, entry))) {
                 ++in_flight_;
-                next = std::min(next, due);
+                next = std::min(next, is_late ? due : now + kHeldLookNs);
                 next_due_ns_.set(next);
                 break;
             }
             held.due_ns = due;
             const std::int64_t unseen = held.published_ns - record.written_ns;
             logs_[r].pass(entry);
-            if (rank_node_[r] != node_) {
+            if (!is_own) {
                 if (unseen != 0 && (record.flags & LogRecord::kUntimed) == 0)
                     slot_.link.add(LinkCounter::late_published);
                 arrive(r, {.entry = entry, .unseen_ns = unseen}, due);
@@ -465,13 +467,9 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
             return settle(rank, number + 1);
         }
         case WireOutcomeKind::returned: {
-            if (outcome.origin != node_) return settle(rank, number + 1);
-            drop_before(rank, number);
-            RMEM_CHECK_IF(false, flights.first() == number && outcome.time_ns <= step_ns_);
-            come_round(rank, flights.front().entry);
-            flights.pop_front();
-            --in_flight_;
-            return settle(rank, 0);
+            RMEM_CHECK_IF(false, outcome.time_ns <= step_ns_);
+            if (outcome.origin == node_) flights[number].due_ns = outcome.time_ns;
+            return settle(rank, number + 1);
         }
         case WireOutcomeKind::lost: {
             if (!lies_behind(node_, outcome.node, outcome.origin, ring_.config().nodes)) return;
@@ -483,8 +481,8 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
     }
 }
 
-/// Applies what has come, in its order, as far as it is not left to its writer. Flights before
-/// `come` come now or never.
+/// Applies what has come, in its order, as far as it is not left to its writer, and has not to wait
+/// for others. Flights before `come` come now or never.
 void RingEngine::settle(unsigned rank, std::uint64_t come) {
     Flights& flights = flights_[rank];
     come_[rank] = std::max(come_[rank], come);
@@ -495,11 +493,14 @@ void RingEngine::settle(unsigned rank, std::uint64_t come) {
             drop_before(rank, flights.first() + 1);
             continue;
         }
-        if (!done_already(rank, next.entry) && is_claimed(rank)) {
+        const bool is_own = rank_node_[rank] == node_;
+        const bool waits = is_own ? is_awaited(rank, next.entry)
+                                  : !done_already(rank, next.entry) && is_claimed(rank);
+        if (waits) {
             holds_ = true;
             return;
         }
-        arrive(rank, next, next.due_ns);
+        is_own ? come_round(rank, next.entry) : arrive(rank, next, next.due_ns);
         flights.pop_front();
         --in_flight_;
     }

@@ -190,6 +190,7 @@ private:
     void note_outward(const Flight& flight, const WireOutcome& outcome);
     void deliver_outward();
     void deliver_come_round(To to);
+    std::uint64_t come_round_to() const noexcept;
     [[nodiscard]] bool is_asleep(unsigned node) const noexcept;
     [[nodiscard]] bool has_words_of_users(unsigned node) const noexcept;
     [[nodiscard]] bool deliver(const Outward& write);
@@ -203,6 +204,7 @@ private:
     std::optional<BoundViolation> note_arrival(unsigned node, unsigned rank, const Flight& flight,
                                                std::int64_t due_ns);
     std::int64_t publication_of(const LogRecord& record) noexcept;
+    [[nodiscard]] bool is_awaited(unsigned rank, const LogReader::Entry& entry) const noexcept;
     void come_round(unsigned rank, const LogReader::Entry& entry);
     bool done_already(unsigned rank, const LogReader::Entry& entry) const noexcept;
     void set_applied(unsigned rank, std::uint64_t position) noexcept;
@@ -258,7 +260,7 @@ private:
     std::uint64_t in_flight_ = 0;
     bool brings_ = false;             ///< this run is of the thread that has claimed the own log…
     std::uint64_t claimed_from_ = 0;  ///< …when it ended there
-    bool holds_ = false;              ///< flights that have come, and are left to their writer
+    bool holds_ = false;  ///< flights that have come, and wait for their writer, or for others
     Stored stored_;
     std::int64_t work_ns_ = 0;    ///< the work since the last look at the clock may have taken
     bool applied_any_ = false;    ///< in this run, to the own bank

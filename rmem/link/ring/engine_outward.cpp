@@ -3,6 +3,7 @@
 
 #include "rmem/base/marks.hpp"
 #include "rmem/link/ring/engine.hpp"
+#include "rmem/ring/applied.hpp"
 
 namespace rmem {
 
@@ -61,11 +62,19 @@ void RingEngine::deliver_outward() {
     outward_.resize(kept);
 }
 
+/// The position in the own log.
+std::uint64_t RingEngine::come_round_to() const noexcept {
+    const Flights& own = flights_[rank_];
+    for (std::uint64_t number = own.first(); number < own.end(); ++number) {
+        if (own[number].due_ns == kNever) return own[number].before;
+    }
+    return fed_[rank_];
+}
+
 /// What has come round is due everywhere. Runs of this engine while the log was not claimed have
 /// let it pass.
 void RingEngine::deliver_come_round(To to) {
-    const Flights& own = flights_[rank_];
-    const std::uint64_t end = own.empty() ? fed_[rank_] : own.front().before;
+    const std::uint64_t end = come_round_to();
     LogReader log(ring_.log(rank_));
     Outward write;
     write.flight.due_ns = 0;
@@ -150,6 +159,16 @@ void RingEngine::put(const Outward& write, std::uint64_t has) {
     // relaxed is enough where it fails: nobody else applies what is claimed
     slot.applied[rank_].compare_exchange_strong(has, flight.entry.next, std::memory_order_release,
                                                 std::memory_order_relaxed);
+}
+
+/// With write-me-last: whether a live node lacks this write of this one. The wire has carried it
+/// there, but a process that the host has put aside takes it later.
+bool RingEngine::is_awaited(unsigned rank, const LogReader::Entry& entry) const noexcept {
+    if ((entry.record.flags & LogRecord::kMeLast) == 0) return false;
+    for (unsigned n = 0; n < node_alive_.size(); ++n) {
+        if (n != node_ && node_alive_[n] && applied_of(ring_, n, rank) < entry.next) return true;
+    }
+    return false;
 }
 
 }  // namespace rmem

@@ -308,6 +308,26 @@ TEST_P(RingMemoryTest, with_write_me_last_an_own_write_shows_when_it_has_come_ro
     EXPECT_EQ(a.memory.load(0), 2U);
 }
 
+TEST_P(RingMemoryTest, with_write_me_last_an_own_write_waits_for_a_node_that_is_late) {
+    constexpr std::int64_t kLongNs = 2'000'000;  // the wire has carried it by then
+    TestRing ring(spec(3));
+    RingOptions still;
+    still.helper = false;
+    RingRank a(ring, 0, still), b(ring, 1, still), late(ring, 2, still);
+    a.memory.set_write_me_last(true);
+    for (std::uint32_t i = 1; i <= 2; ++i) {
+        a.memory.post_word(0, i);
+        const auto end = Deadline::in(kLongNs);
+        while (!end.passed(now_ns())) {
+            a.memory.progress();
+            b.memory.progress();
+        }
+        EXPECT_EQ(a.memory.load(0), i - 1);
+        late.await(0, i);
+        a.await(0, i);
+    }
+}
+
 TEST_P(RingMemoryTest, the_data_filter_sends_only_words_that_change) {
     TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
