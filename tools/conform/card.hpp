@@ -26,6 +26,11 @@ enum class Feature {
     late_join,      ///< who comes late finds what was written before
 };
 
+/// To send an interrupt to: every node but the own one.
+inline constexpr unsigned kAllNodes = ~0U;
+/// Of a card that tells that interrupts were lost, and not how many: more than any run sends.
+inline constexpr std::uint64_t kUncounted = std::uint64_t{1} << 32;
+
 struct CardInterrupt {
     std::uint32_t value;
     std::uint64_t missed;  ///< lost before this one, as the card tells it
@@ -42,19 +47,35 @@ public:
     virtual std::size_t size() const = 0;
     virtual bool offers(Feature feature) const = 0;
 
-    /// Both wait for room.
+    /// What the card's interrupts take of the memory, where they are words that are written: it
+    /// lies behind all else that a run needs, and is given at its begin.
+    virtual std::size_t interrupt_bytes(unsigned members) const {
+        static_cast<void>(members);
+        return 0;
+    }
+    virtual void take_place(std::size_t at, unsigned member, unsigned members) {
+        static_cast<void>(at), static_cast<void>(member), static_cast<void>(members);
+    }
+
+    /// They wait for room.
     virtual void write_word(std::size_t offset, std::uint32_t value) = 0;
     virtual void write(std::size_t offset, const void* from, std::size_t bytes) = 0;
+    virtual void write_byte(std::size_t offset, std::uint8_t value) = 0;
     virtual std::uint32_t load(std::size_t offset) = 0;
     virtual void read(std::size_t offset, void* to, std::size_t bytes) = 0;
 
     // ---- Called where the feature is offered
 
     virtual void set_write_me_last(bool on) = 0;
+    /// To a node, or to kAllNodes.
     virtual void send_interrupt(unsigned node, std::uint32_t value) = 0;
     /// The oldest that waits; none: nothing has come within the time.
     virtual std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) = 0;
 };
+
+inline std::uint32_t narrowed(std::size_t value) noexcept {
+    return static_cast<std::uint32_t>(value);  // a card's memory ends below
+}
 
 /// How a program reads its bank.
 enum class Reading { by_call, by_pointer };

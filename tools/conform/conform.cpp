@@ -6,10 +6,8 @@
 #include "rmem/wire/timing.hpp"
 #include "tools/commands.hpp"
 #include "tools/conform/report.hpp"
-#ifdef RMEM_WITH_RFM2G
-#include "tools/conform/rfm2g_card.hpp"
-#endif
 #include "tools/conform/rmem_card.hpp"
+#include "tools/conform/vendor_cards.hpp"
 #include "tools/measure/rank_group.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
@@ -20,9 +18,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tools {
 
@@ -43,7 +43,7 @@ struct ConformOptions {
     std::string link = "direct", timing, faults;
     unsigned nodes = 3;
     std::optional<unsigned> member, members, unit;
-    std::optional<std::string> rfm2g;  ///< its device
+    std::map<const conform::VendorCard*, std::optional<std::string>> cards;  ///< one at most
     std::string at = "0", bytes, floor, patience = "30s";
     std::string reading = "call";
     double deadline_s = 300;
@@ -60,16 +60,16 @@ conform::Reading reading_of(const ConformOptions& options) {
 /// Whether it has found a break; shows the report if wanted.
 bool be_member(conform::Card& card, const ConformOptions& options, const conform::Plan& plan,
                bool shows, const std::function<void()>& begun = {}) {
-    const conform::Report report{card.name(), plan, run_litmuses(card, plan, begun)};
+    const conform::Report report{card.name(), plan, needed_bytes(card, plan.members),
+                                 run_litmuses(card, plan, begun)};
     if (shows && options.json) show_json(report.json());
     if (shows && !options.json) show(report.text());
     return report.is_broken();
 }
 
 std::unique_ptr<conform::Card> chosen_card(const ConformOptions& options) {
-#ifdef RMEM_WITH_RFM2G
-    if (options.rfm2g) return conform::open_rfm2g(*options.rfm2g, reading_of(options));
-#endif
+    for (const auto& [card, which] : options.cards)
+        if (which) return card->open(*which, reading_of(options));
     rmem_node* node = nullptr;
     int code = 0;
     if (options.unit) {
@@ -205,13 +205,6 @@ void add_conform(cli::App& app) {
                                ->check(cli::range(2U, conform::kMostMembers));
     cli::Option* unit =
         command->add_option("--unit", o.unit, "The card of this host; else as RMEM_RING, … say");
-#ifdef RMEM_WITH_RFM2G
-    command
-        ->add_option("--rfm2g", o.rfm2g, "A card of this host: its device, as RFM2gOpen takes it")
-        ->group("A ring that is there")
-        ->needs(member)
-        ->excludes(unit);
-#endif
     for (cli::Option* option : {link, timing, nodes, faults, deadline}) {
         option->group("A ring of its own");
         member->excludes(option);
@@ -220,6 +213,14 @@ void add_conform(cli::App& app) {
     member->needs(members);
     members->needs(member);
     unit->needs(member);
+    std::vector<cli::Option*> cards{unit};
+    for (const conform::VendorCard& card : conform::vendor_cards()) {
+        cli::Option* option = command->add_option(card.option, o.cards[&card], card.meaning)
+                                  ->group("A ring that is there")
+                                  ->needs(member);
+        for (cli::Option* other : cards) option->excludes(other);
+        cards.push_back(option);
+    }
 
     command->add_option("--at", o.at, "Where in the memory; alike at all members")
         ->capture_default_str();

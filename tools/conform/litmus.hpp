@@ -93,7 +93,7 @@ private:
 void let_look(unsigned round);
 
 /// Each member writes in turn, while the others look. At the begin of each turn the lines that all
-/// use are 0, and so is the first word of each member's own.
+/// use are 0, and so is the first word of each member's own; no interrupt of an earlier one waits.
 template <class Write, class Look>
 void in_turns(const Trial& trial, Write write, Look look) {
     Members& members = trial.members;
@@ -101,6 +101,10 @@ void in_turns(const Trial& trial, Write write, Look look) {
         // Two writers' words may arrive in either order: a member that has met the others has what
         // the last writer wrote, and one that has met them again knows that all have it.
         members.meet();
+        if (trial.card.offers(Feature::interrupts)) {
+            while (trial.card.next_interrupt(0)) {
+            }
+        }
         if (writer == members.self()) {
             constexpr std::array<std::uint32_t, kLineBytes / 4> kZeros{};
             for (unsigned line = 0; line < kCommonLines; ++line) {

@@ -166,8 +166,8 @@ std::string Report::verdict() const {
 
 std::string Report::text() const {
     return fmt::format("{}\n{}, {} members, {} bytes at {}\n\n{}{}{}", verdict(), card,
-                       plan.members, needed_bytes(plan.members), tools::offset_text(plan.at),
-                       rules_text(*this), details_text(*this), times_text(*this));
+                       plan.members, bytes, tools::offset_text(plan.at), rules_text(*this),
+                       details_text(*this), times_text(*this));
 }
 
 nlohmann::json Report::json() const {
@@ -177,7 +177,7 @@ nlohmann::json Report::json() const {
             {"card", card},
             {"members", plan.members},
             {"at", plan.at},
-            {"bytes", needed_bytes(plan.members)},
+            {"bytes", bytes},
             {"floor_ns", plan.floor_ns},
             {"rules", std::move(rules)}};
 }

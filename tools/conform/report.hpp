@@ -16,6 +16,7 @@ namespace conform {
 struct Report {
     std::string card;
     Plan plan;
+    std::size_t bytes;  ///< of the memory, that were used
     std::vector<Result> results;
 
     bool is_broken() const noexcept;

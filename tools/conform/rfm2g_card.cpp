@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/conform/rfm2g_card.hpp"
+// Words are poked and peeked, blocks are RFM2gWrite and RFM2gRead, an interrupt is the first of the
+// four. Read by a pointer, the memory is what RFM2gUserMemoryBytes gives.
 
 #include "rmem/error.hpp"
+#include "tools/conform/vendor_cards.hpp"
 
 #include <fmt/format.h>
 
@@ -18,10 +20,6 @@ constexpr std::int64_t kNsInMs = 1'000'000;
 void check(RFM2G_STATUS status, const char* call) {
     if (status == RFM2G_SUCCESS) return;
     throw rmem::Error(rmem::Errc::system, fmt::format("{}: {}", call, RFM2gErrorMsg(status)));
-}
-
-RFM2G_UINT32 narrowed(std::size_t value) {
-    return static_cast<RFM2G_UINT32>(value);  // a card's memory ends below
 }
 
 class Rfm2gCard : public Card {
@@ -54,6 +52,9 @@ public:
         check(RFM2gWrite(card_, narrowed(offset), const_cast<void*>(from), narrowed(bytes)),
               "RFM2gWrite");
     }
+    void write_byte(std::size_t offset, std::uint8_t value) override {
+        check(RFM2gPoke8(card_, narrowed(offset), value), "RFM2gPoke8");
+    }
     std::uint32_t load(std::size_t offset) override {
         if (memory_ != nullptr) return load_plainly(memory_, offset);
         RFM2G_UINT32 value = 0;
@@ -70,8 +71,8 @@ public:
 
     void set_write_me_last(bool) override {}
     void send_interrupt(unsigned node, std::uint32_t value) override {
-        check(RFM2gSendEvent(card_, static_cast<RFM2G_NODE>(node), kEvent, value),
-              "RFM2gSendEvent");
+        const auto to = static_cast<RFM2G_NODE>(node == kAllNodes ? RFM2G_NODE_ALL : node);
+        check(RFM2gSendEvent(card_, to, kEvent, value), "RFM2gSendEvent");
     }
     std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
         RFM2GEVENTINFO event{};

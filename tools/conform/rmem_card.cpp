@@ -40,6 +40,9 @@ public:
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
         with_room([&] { return rmem_write(node_.get(), offset, from, bytes); });
     }
+    void write_byte(std::size_t offset, std::uint8_t value) override {
+        write(offset, &value, sizeof value);
+    }
     std::uint32_t load(std::size_t offset) override {
         return bank_ != nullptr ? load_plainly(bank_, offset) : rmem_load(node_.get(), offset);
     }
@@ -55,9 +58,8 @@ public:
         checked(rmem_set_write_me_last(node_.get(), on ? 1 : 0));
     }
     void send_interrupt(unsigned node, std::uint32_t value) override {
-        with_room([&] {
-            return rmem_send_interrupt(node_.get(), static_cast<int>(node), kNumber, value);
-        });
+        const int to = node == kAllNodes ? RMEM_ALL_NODES : static_cast<int>(node);
+        with_room([&] { return rmem_send_interrupt(node_.get(), to, kNumber, value); });
     }
     std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
         rmem_interrupt taken;

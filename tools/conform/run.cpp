@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kWordsShare = 3;
 
 void check_range(const Card& card, const Plan& plan) {
-    const std::size_t needed = needed_bytes(plan.members);
+    const std::size_t needed = needed_bytes(card, plan.members);
     if (plan.bytes != 0 && plan.bytes < needed) {
         throw rmem::Error(rmem::Errc::bad_size,
                           fmt::format("{} members need {} bytes, and {} may be used; give more by "
@@ -65,12 +65,17 @@ std::uint64_t Result::observations() const noexcept {
     return sum;
 }
 
-std::size_t needed_bytes(unsigned members) noexcept {
+std::size_t bytes_of_litmuses(unsigned members) noexcept {
     return Members::control_bytes(members) + all_litmuses().size() * Trial::place_bytes(members);
+}
+
+std::size_t needed_bytes(const Card& card, unsigned members) {
+    return bytes_of_litmuses(members) + card.interrupt_bytes(members);
 }
 
 std::vector<Result> run_litmuses(Card& card, const Plan& plan, const std::function<void()>& begun) {
     check_range(card, plan);
+    card.take_place(plan.at + bytes_of_litmuses(plan.members), plan.member, plan.members);
     Members members(card, plan.member, plan.members, plan.at, plan.patience_ns);
     if (begun) begun();
     members.join();

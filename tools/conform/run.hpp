@@ -48,7 +48,9 @@ struct Result {
     std::uint64_t observations() const noexcept;
 };
 
-std::size_t needed_bytes(unsigned members) noexcept;
+std::size_t bytes_of_litmuses(unsigned members) noexcept;
+/// With what the card's interrupts take.
+std::size_t needed_bytes(const Card& card, unsigned members);
 
 /// The same at all members. `begun`: called when member 0 has greeted, or another one has looked.
 std::vector<Result> run_litmuses(Card& card, const Plan& plan,

@@ -60,7 +60,7 @@ void run_pair(const Setting& setting) {
         const auto card = setting.wrap(conform::card_of(node, code));
         Plan plan = setting.plan;
         plan.member = member;
-        const Report report{card->name(), plan,
+        const Report report{card->name(), plan, conform::needed_bytes(*card, plan.members),
                             run_litmuses(*card, plan, [&] { begun->store(true); })};
         if (member == 0) setting.expect(report);
     };
@@ -193,6 +193,10 @@ public:
         expect_inside(offset, bytes);
         Faithful::write(offset, from, bytes);
     }
+    void write_byte(std::size_t offset, std::uint8_t value) override {
+        expect_inside(offset, 1);
+        Faithful::write_byte(offset, value);
+    }
     std::uint32_t load(std::size_t offset) override {
         expect_inside(offset, 4);
         return Faithful::load(offset);
@@ -212,7 +216,7 @@ private:
 
 TEST(Conform, the_kit_touches_its_range_alone) {
     constexpr std::size_t kAt = 4096;
-    const std::size_t bytes = conform::needed_bytes(2);
+    const std::size_t bytes = conform::bytes_of_litmuses(2);
     run_pair(
         {.wrap = [&](auto card) { return std::make_unique<Fenced>(std::move(card), kAt, bytes); },
          .plan = {.at = kAt, .bytes = bytes, .rounds = 64},

@@ -42,6 +42,9 @@ public:
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
         card_->write(offset, from, bytes);
     }
+    void write_byte(std::size_t offset, std::uint8_t value) override {
+        card_->write_byte(offset, value);
+    }
     std::uint32_t load(std::size_t offset) override { return card_->load(offset); }
     void read(std::size_t offset, void* to, std::size_t bytes) override {
         card_->read(offset, to, bytes);
@@ -82,6 +85,10 @@ public:
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
         release();
         Faithful::write(offset, from, bytes);
+    }
+    void write_byte(std::size_t offset, std::uint8_t value) override {
+        release();
+        Faithful::write_byte(offset, value);
     }
     std::uint32_t load(std::size_t offset) override {
         release();
