@@ -55,11 +55,14 @@ std::span<const Litmus> all_litmuses();
 
 Finding words_in_order(const Trial& trial);  // order_litmuses.cpp
 Finding block_before_flag(const Trial& trial);
+Finding word_before_block(const Trial& trial);
+Finding long_burst(const Trial& trial);
 Finding whole_words(const Trial& trial);
 Finding no_way_back(const Trial& trial);
 Finding own_data(const Trial& trial);
 
 Finding neighbours(const Trial& trial);  // shared_litmuses.cpp
+Finding bytes_alone(const Trial& trial);
 Finding two_writers(const Trial& trial);
 Finding write_me_last(const Trial& trial);
 Finding late_join(const Trial& trial);

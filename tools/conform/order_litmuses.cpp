@@ -77,13 +77,64 @@ Finding block_before_flag(const Trial& trial) {
     in_turns(trial, write, [&](unsigned writer) {
         look_at_rounds(trial, finding, writer, kFlag, [&](std::uint32_t flag, std::uint32_t last) {
             trial.card.read(trial.line(0), block.data(), sizeof block);
-            const auto* least = std::min_element(block.begin(), block.end());
+            const auto [least, most] = std::minmax_element(block.begin(), block.end());
+            if (*least != *most) ++finding.noted;
             const auto word = static_cast<std::uint32_t>(least - block.begin());
             const auto line = static_cast<std::uint32_t>(word * 4 / kLineBytes);
             if (*least < flag) finding.broken({0, writer, flag, line, *least, flag});
             if (flag < last) finding.broken({1, writer, flag, kFlag, flag, last});
             return *least > flag;
         });
+    });
+    return finding;
+}
+
+Finding word_before_block(const Trial& trial) {
+    enum : unsigned { kWord, kBlock };
+    constexpr std::size_t kWords = (kCommonLines - kBlock) * kLineBytes / 4;
+    Finding finding;
+    finding.rounds = trial.rounds;
+    std::array<std::uint32_t, kWords> block;
+    const auto write = [&] {
+        for (std::uint32_t round = 1; round <= trial.rounds; ++round) {
+            trial.card.write_word(trial.line(kWord), round);
+            block.fill(round);
+            trial.card.write(trial.line(kBlock), block.data(), sizeof block);
+            let_look(round);
+        }
+    };
+    in_turns(trial, write, [&](unsigned writer) {
+        look_at_rounds(trial, finding, writer, kBlock, [&](std::uint32_t seen, std::uint32_t last) {
+            trial.card.read(trial.line(kBlock), block.data(), sizeof block);
+            const std::uint32_t word = trial.card.load(trial.line(kWord));
+            const std::uint32_t most = *std::max_element(block.begin(), block.end());
+            if (word < most) finding.broken({0, writer, most, kWord, word, most});
+            if (seen < last) finding.broken({1, writer, seen, kBlock, seen, last});
+            return word > most;
+        });
+    });
+    return finding;
+}
+
+Finding long_burst(const Trial& trial) {
+    constexpr std::uint32_t kBurst = 16'384;  // more than any card's FIFO that we know of
+    constexpr std::uint32_t kWords = kCommonLines * kLineBytes / 4;
+    Finding finding;
+    finding.rounds = 1;
+    const auto write = [&] {
+        for (std::uint32_t i = 0; i < kBurst; ++i)
+            trial.card.write_word(trial.at + 4 * (i % kWords), i);
+        trial.members.meet();
+    };
+    in_turns(trial, write, [&](unsigned writer) {
+        trial.members.meet();
+        ++finding.observations;
+        for (std::uint32_t word = 0; word < kWords; ++word) {
+            const std::uint32_t expected = kBurst - kWords + word;
+            const std::uint32_t seen = trial.card.load(trial.at + 4 * word);
+            if (seen == expected) continue;
+            finding.broken({0, writer, 1, narrowed(4 * word / kLineBytes), seen, expected});
+        }
     });
     return finding;
 }

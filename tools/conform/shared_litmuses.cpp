@@ -4,6 +4,8 @@
 
 #include "rmem/base/clock.hpp"
 
+#include <array>
+#include <bit>
 #include <vector>
 
 namespace conform {
@@ -64,6 +66,84 @@ Finding neighbours(const Trial& trial) {
             finding.broken({1, writer, trial.rounds, line_of_word(word), value, trial.rounds});
     }
     members.meet();
+    return finding;
+}
+
+Finding bytes_alone(const Trial& trial) {
+    // The bytes of each word are the next member's; one whose number is too high has none.
+    constexpr std::size_t kBytes = 4;
+    constexpr std::size_t kWords = kCommonLines * kLineBytes / kBytes;
+    constexpr std::uint8_t kFirst = 0xa5;
+    constexpr unsigned kBatches = 16;
+    using Word = std::array<std::uint8_t, kBytes>;
+    Members& members = trial.members;
+    const unsigned self = members.self(), count = members.count();
+    const auto load = [&](std::size_t word) {
+        return std::bit_cast<Word>(trial.card.load(trial.at + kBytes * word));
+    };
+    /// Neither 0 nor kFirst.
+    const auto value_of = [](std::uint32_t round) {
+        return static_cast<std::uint8_t>(1 + round % 0x80);
+    };
+    const auto write_own = [&](std::size_t word, std::uint32_t round) {
+        for (std::size_t byte = self; byte < kBytes; byte += count)
+            trial.card.write_byte(trial.at + kBytes * word + byte, value_of(round));
+    };
+    Finding finding;
+    finding.rounds = trial.rounds;
+
+    if (self == 0) {
+        const std::vector<std::uint8_t> first(kWords * kBytes, kFirst);
+        trial.card.write(trial.at, first.data(), first.size());
+    }
+    trial.card.write_word(trial.line_of(self), 0);
+    members.meet();
+    // In turn, so that the others' bytes are what their owners wrote last.
+    for (unsigned writer = 0; writer < count; ++writer) {
+        const auto check_others = [&] {
+            const Word seen = load(0);
+            Word right = seen;
+            for (std::size_t byte = 0; byte < kBytes; ++byte) {
+                const auto owner = static_cast<unsigned>(byte % count);
+                if (owner != writer) right[byte] = owner < writer ? value_of(trial.rounds) : kFirst;
+            }
+            if (seen == right) return;
+            finding.broken({0, writer, 0, 0, std::bit_cast<std::uint32_t>(seen),
+                            std::bit_cast<std::uint32_t>(right)});
+        };
+        if (writer == self) {
+            for (std::uint32_t round = 1; round <= trial.rounds; ++round) {
+                write_own(0, round);
+                trial.card.write_word(trial.line_of(self), round);
+                let_look(round);
+            }
+        }
+        Patience patience(trial);
+        for (std::uint32_t last = 0; writer != self && last < trial.rounds;) {
+            const std::uint32_t round = trial.card.load(trial.line_of(writer));
+            check_others();
+            if (round > last) {
+                if (writer < kBytes) ++finding.observations;
+                patience.renew();
+                last = round;
+            } else if (!patience.goes_on()) {
+                finding.broken({1, writer, last, kCommonLines + writer, last, trial.rounds});
+                break;
+            }
+        }
+        members.meet();
+    }
+    // All at a time, which many a card is not made for.
+    for (std::uint32_t batch = 1; batch <= kBatches; ++batch) {
+        for (std::size_t word = 0; word < kWords; ++word) write_own(word, batch);
+        members.meet();
+        for (std::size_t word = 0; word < kWords; ++word) {
+            const Word seen = load(word);
+            for (std::size_t byte = 0; byte < kBytes; ++byte)
+                if (seen[byte] != value_of(batch)) ++finding.noted;
+        }
+        members.meet();
+    }
     return finding;
 }
 

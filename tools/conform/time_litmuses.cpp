@@ -97,7 +97,6 @@ Finding word_time(const Trial& trial) {
 }
 
 Finding interrupt_time(const Trial& trial) {
-    constexpr unsigned kTries = 20;
     Finding finding;
     finding.rounds = trial.rounds;
     /// The number of the next interrupt of this turn.
@@ -110,7 +109,8 @@ Finding interrupt_time(const Trial& trial) {
         const std::uint32_t tag = trial.members.step() << 16;
         const unsigned other = trial.members.node_of(next_of(trial, trial.members.self()));
         for (std::uint32_t round = 1; round <= trial.rounds; ++round) {
-            for (unsigned tries = 1;; ++tries) {
+            const auto last = rmem::Deadline::in(trial.patience_ns);
+            for (;;) {
                 const std::int64_t start = rmem::now_ns();
                 const auto again = rmem::Deadline::in(kAgainNs);
                 trial.card.send_interrupt(other, tag | round);
@@ -123,7 +123,7 @@ Finding interrupt_time(const Trial& trial) {
                     break;
                 }
                 ++finding.noted;
-                if (tries < kTries) continue;
+                if (!last.passed(rmem::now_ns())) continue;
                 finding.broken({2, trial.members.self(), round, kThere, 0, round});
                 trial.card.write_word(trial.line(kEnd), 1);
                 return;

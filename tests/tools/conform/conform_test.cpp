@@ -103,6 +103,9 @@ INSTANTIATE_TEST_SUITE_P(
                       mutant<SendsTheFlagFirst>("sends_the_flag_first", "flag"),
                       mutant<SendsTheInterruptFirst>("sends_the_interrupt_first", "interrupt"),
                       mutant<ClobbersTheNext>("clobbers_the_next", "neighbours"),
+                      mutant<SendsTheBlockFirst>("sends_the_block_first", "block"),
+                      mutant<WidensBytes>("widens_bytes", "bytes"),
+                      mutant<DropsWords>("drops_words", "burst"),
                       mutant<TearsWords>("tears_words", "whole-words"),
                       mutant<BringsBack>("brings_back", "no-way-back"),
                       mutant<EchoesOwnWrites>("echoes_own_writes", "own-data"),
@@ -113,6 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                       mutant<ForgetsTheFirst>("forgets_the_first", "late-join"),
                       mutant<LosesInterrupts>("loses_interrupts", "interrupts-once"),
                       mutant<DeniesLosses>("denies_losses", "interrupts-once"),
+                      mutant<SendsNothingToAll>("sends_nothing_to_all", "interrupts-once"),
                       mutant<RepeatsInterrupts>("repeats_interrupts", "interrupts-once")),
     [](const auto& one) { return std::string(one.param.name); });
 

@@ -175,7 +175,7 @@ TEST(ConformCommand, a_broken_rule_is_its_exit_code_and_first_line) {
 TEST(ConformCommand, a_range_that_is_too_short_or_outside_is_refused) {
     const Ran short_range = run_tool({"conform", "--bytes", "1K"});
     EXPECT_EQ(short_range.code, 1);
-    EXPECT_TRUE(short_range.says("3 members need 9792 bytes, and 1024 may be used"));
+    EXPECT_TRUE(short_range.says("3 members need 11904 bytes, and 1024 may be used"));
     const Ran outside = run_tool({"conform", "--at", "1G"});
     EXPECT_EQ(outside.code, 1);
     EXPECT_TRUE(outside.says("are not in a memory of"));

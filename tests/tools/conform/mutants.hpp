@@ -194,6 +194,51 @@ public:
     }
 };
 
+class SendsTheBlockFirst : public HoldsBack {
+public:
+    using HoldsBack::HoldsBack;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        release();
+        hold(offset, &value, sizeof value);
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        card_->write(offset, from, bytes);
+        if (holds()) be_seen();
+        release();
+    }
+};
+
+/// Sends a byte's whole word, with what it wrote there itself in the rest of it.
+class WidensBytes : public Faithful {
+public:
+    using Faithful::Faithful;
+    void write_byte(std::size_t offset, std::uint8_t value) override {
+        auto& own = own_[offset / 4];
+        own[offset % 4] = value;
+        card_->write(offset / 4 * 4, own.data(), sizeof own);
+    }
+
+private:
+    std::map<std::size_t, std::array<std::uint8_t, 4>> own_;
+};
+
+/// Has no room for a long burst, and does not say so.
+class DropsWords : public Faithful {
+public:
+    using Faithful::Faithful;
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        constexpr unsigned kRoom = 1024;
+        if (++waiting_ <= kRoom) card_->write_word(offset, value);
+    }
+    std::uint32_t load(std::size_t offset) override {
+        waiting_ = 0;
+        return card_->load(offset);
+    }
+
+private:
+    unsigned waiting_ = 0;
+};
+
 class TearsWords : public Faithful {
 public:
     using Faithful::Faithful;
@@ -310,6 +355,14 @@ public:
         auto taken = card_->next_interrupt(timeout_ns);
         if (taken) taken->missed = 0;
         return taken;
+    }
+};
+
+class SendsNothingToAll : public Faithful {
+public:
+    using Faithful::Faithful;
+    void send_interrupt(unsigned node, std::uint32_t value) override {
+        if (node != conform::kAllNodes) card_->send_interrupt(node, value);
     }
 };
 
