@@ -67,7 +67,10 @@ static void await(const struct Player* player, uint32_t member, int what, uint32
     const double since = seconds();
     volatile uint32_t* const block = block_of(player, member);
     while (block[what] != round) {
-        if (block[kChecked] == kFoundBroken) give_up("member %u has found a broken word", member);
+        for (uint32_t each = 0; each < player->members; ++each) {
+            if (block_of(player, each)[kChecked] == kFoundBroken)
+                give_up("member %u has found a broken word", each);
+        }
         look_again(since, what == kWritten ? "the block" : "the check", member);
     }
 }
