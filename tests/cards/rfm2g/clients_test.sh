@@ -40,3 +40,4 @@ echo "--- udp, where a datagram of twenty is lost"
 RMEM_FAULTS='drop:share=5%' keep_nodes udp 3
 succeed "integrity 0 3 28" "integrity 1 3 28" "integrity 2 3 28"
 cat "$work/0"
+"$RMEM_BUILD_DIR/tools/rmem" info "cards-$$-$rings@0" | grep " faults_injected "

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Prints what is broken, and ends the program. */
-_Noreturn void give_up(const char* format, ...);
+void give_up(const char* format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* A number among the program's arguments; without it the program ends and says how it is called. */
 uint32_t number_at(int place, int argc, char** argv, const char* usage);
 double seconds(void);

@@ -4,9 +4,9 @@
 
 /* What the client programs of RFM2g cards begin with. */
 
-#include "card_client.h"
+#include "cards/rfm2g/rfm2g_api.h"
 
-#include <rfm2g_api.h>
+#include "card_client.h"
 
 extern RFM2GHANDLE card;
 extern RFM2G_NODE self;

@@ -4,9 +4,9 @@
 
 /* What the client programs of SCRAMNet+ cards begin and end with. */
 
-#include "card_client.h"
+#include "cards/scramnet_plus/scrplus.h"
 
-#include <scrplus.h>
+#include "card_client.h"
 
 extern SCR_LONG_PTR memory;
 extern unsigned char self;
