@@ -56,7 +56,7 @@ if(NOT RMEM_BUILD_SIMULATOR)
     list(APPEND left_out "rmem-sim\\.1")
 endif()
 if(NOT RMEM_BUILD_TOOLS)
-    list(APPEND left_out "rmem(-[^c].*)?\\.1") # rmem-cc is the library's
+    list(APPEND left_out "rmem(-([^c]|c[^c]).*)?\\.1") # rmem-cc is the library's
 endif()
 foreach(section IN ITEMS 1 3 7)
     file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.${section})
