@@ -43,6 +43,8 @@ inline constexpr std::int64_t kJoinNs =
 inline constexpr unsigned kNodesAJoin = 8;  ///< of more nodes each makes that longer
 inline constexpr std::int64_t kAdmitNs = 1'000'000;   ///< between two datagrams with admits
 inline constexpr std::int64_t kFormNs = 150'000'000;  ///< of silence: a ring is formed
+/// The same where a carrier has to connect first.
+inline constexpr std::int64_t kFormConnectedNs = 500'000'000;
 inline constexpr std::int64_t kGiveWayNs =
     1'000'000'000;  ///< to a member, or a lower node that joins
 /// From a status that says something new to the next one: the first may be lost.

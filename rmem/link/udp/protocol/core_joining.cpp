@@ -225,7 +225,8 @@ void Core::on_taken(const Header& header, const Greeting& greeting, std::int64_t
 bool Core::may_form(std::int64_t now) const noexcept {
     if (welcomed_ || now - taken_ns_ < kGiveWayNs) return false;
     if (me() == 0 && all_are_joining(now)) return true;  // nobody is left who might be a member
-    if (now - joining_since_ns_ < kFormNs) return false;
+    const std::int64_t silence = config_.exchange.is_reliable ? kFormConnectedNs : kFormNs;
+    if (now - joining_since_ns_ < silence) return false;
     // A node that was heard may only be waiting for its processor: two rings formed at a time cost
     // one of them its incarnation.
     if (heard_member_ns_ >= 0 && now - heard_member_ns_ < kGiveWayNs) return false;

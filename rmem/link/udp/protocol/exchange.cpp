@@ -118,8 +118,15 @@ Exchange::Peer* Exchange::member(const NodeIncarnation& named) noexcept {
 // ---- Timers follow round trips, and the order of NAKs that of the ring
 
 RetransmitTimes Exchange::times_of(const Peer& peer) const noexcept {
-    if (peer.round_trip.empty()) return {};
-    return {peer.round_trip.smoothed_ns(), peer.round_trip.deviation_ns()};
+    RetransmitTimes times;
+    if (config_.is_reliable) {
+        times.least_probe_ns = kReliableProbeNs;
+        times.least_nak_ns = kReliableNakNs;
+    }
+    if (peer.round_trip.empty()) return times;
+    times.round_trip_ns = peer.round_trip.smoothed_ns();
+    times.deviation_ns = peer.round_trip.deviation_ns();
+    return times;
 }
 
 void Exchange::note_round_trip(unsigned node) {

@@ -71,6 +71,7 @@ struct ExchangeConfig {
     std::size_t payload = kDefaultPayload;     ///< of the longest datagram that reaches this node
     std::size_t sure = kDefaultPayload;        ///< the same before one as long has come
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
+    bool is_reliable = false;                  ///< what carries datagrams retransmits by itself
     /// Of each incarnation's stream, the same at all nodes: tests begin where the 32 bits that
     /// datagrams carry wrap.
     std::uint64_t first_sequence = 1;

@@ -78,12 +78,14 @@ public:
 
     explicit Hosts(unsigned count, const Weather& w = {}, std::uint64_t seed = 1,
                    std::uint32_t window = 64, bool with_key = true,
-                   std::vector<std::size_t> payloads_of_each = {})
+                   std::vector<std::size_t> payloads_of_each = {}, bool is_reliable = false)
         : weather(w), random(seed), payloads(std::move(payloads_of_each)) {
         payloads.resize(count, kDefaultPayload);
         if (with_key) authenticator = Authenticator(key_of_bytes(7));
         for (unsigned n = 0; n < count; ++n) {
-            all.push_back(std::make_unique<Host>(*this, config_of(n, count, window, payloads[n])));
+            ExchangeConfig config = config_of(n, count, window, payloads[n]);
+            config.is_reliable = is_reliable;
+            all.push_back(std::make_unique<Host>(*this, config));
         }
         introduce();
         for (unsigned n = 0; n < count; ++n) {
