@@ -2,6 +2,7 @@
 #include "rmem/link/udp/engine.hpp"
 
 #include "rmem/base/fence.hpp"
+#include "rmem/link/udp/socket.hpp"
 #include "rmem/ring/twin.hpp"
 
 #include <fmt/format.h>
@@ -52,15 +53,15 @@ NodeBoard& counted(NodeBoard& board) {
     return board;
 }
 
-SocketSettings socket_settings(const Ring& ring, const EngineSettings& settings) {
+std::unique_ptr<Carrier> make_carrier(const Ring& ring, const EngineSettings& settings) {
     SocketSettings socket;
     socket.endpoints = settings.endpoints;
     socket.node = ring.own_node();
     socket.nodes = ring.config().nodes;
-    return socket;
+    return std::make_unique<Socket>(socket);
 }
 
-CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const Socket& socket) {
+CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const Carrier& carrier) {
     CoreConfig config;
     config.exchange.node = static_cast<std::uint16_t>(ring.own_node());
     config.exchange.nodes = ring.config().nodes;
@@ -69,9 +70,11 @@ CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const S
     config.exchange.salt = true_random();
     config.exchange.bank_bytes = ring.config().bank_bytes();
     config.exchange.payload = settings.payload;
-    if (!settings.endpoints.leave_host()) config.exchange.sure = settings.payload;
+    if (!settings.endpoints.leave_host())
+        config.exchange.sure = settings.payload;
     config.dead_ns = settings.dead_ns;
-    config.socket_room = socket.bytes_held();
+    config.socket_room = carrier.bytes_held();
+    config.exchange.is_reliable = carrier.is_reliable();
     config.seed = true_random();
     config.about = about(ring.config());
     return config;
@@ -85,7 +88,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       node_(ring.own_node()),
       own_rank_(own_rank),
       board_(counted(ring.board())),
-      socket_(socket_settings(ring, settings)),
+      carrier_(make_carrier(ring, settings)),
       bell_(Bell::make(ring.segment_name(), ring.group())),
       faults_(settings.faults, node_, now_ns()),
       authenticator_(settings.key ? Authenticator(std::move(*settings.key)) : Authenticator()),
@@ -95,7 +98,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       arrivals_(ring, node_, interrupts_, roster_, tap_),
       touched_(ring, node_),
       oddities_(ring.config().name, node_, about(ring.config())),
-      core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
+      core_(core_config(ring, settings, *carrier_), authenticator_, *this, now_ns()),
       outbox_(ring, node_, core_, tap_) {
     mend_applier(ring, board_.applier);
     // relaxed is enough for these: the release (4), or that of a word in the bank (3), publishes
@@ -105,7 +108,9 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     board_.kind.store(static_cast<std::uint32_t>(kind), std::memory_order_relaxed);
     board_.pid.store(static_cast<std::uint32_t>(::getpid()), std::memory_order_relaxed);
     board_.started_ns.store(now_ns(), std::memory_order_relaxed);
-    board_.socket_room.store(socket_.datagrams_held(), std::memory_order_relaxed);
+    board_.socket_room.store(
+        static_cast<std::uint32_t>(carrier_->bytes_held() / bytes_charged(kDefaultPayload)),
+        std::memory_order_relaxed);
     for (std::size_t i = 0; i < former_.size(); ++i) {
         former_[i] = board_.counters.get(static_cast<UdpCounter>(i));
     }
@@ -115,7 +120,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     roster_.lose_unless([](unsigned) { return false; });
     outbox_.find_clients(own_rank_);
     board_.notice.say("");
-    socket_.ask_for_senders(true);
+    carrier_->ask_for_senders(true);
 }
 
 Engine::~Engine() {
@@ -139,8 +144,8 @@ void Engine::join(Deadline deadline) {
                 Errc::timed_out,
                 fmt::format("node {} found no way into ring '{}' ({})", node_, ring_.config().name,
                             !odd.empty() ? odd
-                            : socket_.counters().last_error != 0
-                                ? std::strerror(socket_.counters().last_error)
+                            : carrier_->counters().last_error != 0
+                                ? std::strerror(carrier_->counters().last_error)
                                 : "no member answered; `rmem doctor` looks for what is wrong with "
                                   "the network"));
         }
@@ -266,14 +271,14 @@ void Engine::send_filled() noexcept {
     const bool is_one = core_.outgoing().count() == 1;
     core_.outgoing().drain([&](const OutgoingDatagram& datagram) {
         if (datagram.to == OutgoingDatagram::To::namesakes) [[unlikely]] {
-            socket_.send_to_namesakes(datagram.bytes);
+            carrier_->send_to_namesakes(datagram.bytes);
         } else if (is_one) {
-            socket_.send(datagram.bytes);
+            carrier_->send(datagram.bytes);
         } else {
-            socket_.queue(datagram.bytes);
+            carrier_->queue(datagram.bytes);
         }
     });
-    socket_.flush();
+    carrier_->flush();
 }
 
 /// Who takes it on this host likes to run there (rmem/link/udp/neighbours.hpp).
@@ -295,7 +300,7 @@ bool Engine::receive(std::int64_t& now) {
         any = true;
     }
     for (unsigned i = 0; i < most; ++i) {
-        const auto datagrams = socket_.receive();
+        const auto datagrams = carrier_->receive();
         if (datagrams.empty()) return any;
         any = true;
         for (place_ = 0; place_ < datagrams.size(); ++place_) {
@@ -319,8 +324,8 @@ std::int64_t Engine::due_ns() const noexcept {
 
 /// What is not late by kTailNs without harm.
 std::int64_t Engine::exact_due_ns() const noexcept {
-    return std::min(
-        {core_.repair_due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns()});
+    return std::min({core_.repair_due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns(),
+                     carrier_->due_ns()});
 }
 
 /// The same for a thread that stands by: what the program has begun it mostly ends itself.
@@ -371,13 +376,14 @@ bool Engine::begin_rest() noexcept {
     // relaxed is enough: the fence puts it before the look at the logs
     board_.asleep.fetch_add(1, std::memory_order_relaxed);
     if (!outbox_.clients().empty()) heavy_fence();
-    return !outbox_.has_news();
+    return !outbox_.has_news() && carrier_->may_sleep();
 }
 
 /// `turn_ns`: for so long no datagram ends it.
 void Engine::wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept {
     if (ns > 0) {
-        std::array<pollfd, 2> fds = {{{bell_.handle(), POLLIN, 0}, {socket_.handle(), POLLIN, 0}}};
+        std::array<pollfd, 2> fds = {
+            {{bell_.handle(), POLLIN, 0}, {carrier_->handle(), POLLIN, 0}}};
         const nfds_t looked_at = turn_ns == 0 ? 2 : 1;
         if (turn_ns != 0) ns = turn_ns;
         const timespec timeout = {ns / 1'000'000'000, ns % 1'000'000'000};
@@ -507,7 +513,7 @@ void Engine::member_left(unsigned node, std::int64_t now) {
 void Engine::on_odd(Odd odd, const Header& header, std::string_view text) {
     if (odd == Odd::namesake) ++namesakes_;
     odd_ns_ = ran_ns_;
-    oddities_.note(odd, header.origin, socket_.sender(place_), text, ran_ns_);
+    oddities_.note(odd, header.origin, carrier_->sender(place_), text, ran_ns_);
 }
 
 // ---- Now and then

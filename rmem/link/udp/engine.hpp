@@ -5,7 +5,7 @@
 /// node's programs write, applies what others wrote to the node's bank, retransmits, answers, and
 /// shows itself on the node's board.
 ///
-/// It is the core (rmem/link/udp/protocol/core.hpp) with a clock, a socket and a segment. One
+/// It is the core (rmem/link/udp/protocol/core.hpp) with a clock, a carrier and a segment. One
 /// process of this host runs it: the only program of the node, in its own calls and by a helper
 /// thread while it computes (rmem/link/udp/memory.hpp), or the daemon `rmem node`, for any number
 /// of programs. The process that holds the segment's engine lock is the one.
@@ -24,13 +24,13 @@
 #include "rmem/base/relaxed.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/link/udp/arrivals.hpp"
+#include "rmem/link/udp/carrier.hpp"
 #include "rmem/link/udp/datagram_faults.hpp"
 #include "rmem/link/udp/engine_settings.hpp"
 #include "rmem/link/udp/oddities.hpp"
 #include "rmem/link/udp/outbox.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/link/udp/roster.hpp"
-#include "rmem/link/udp/socket.hpp"
 #include "rmem/link/udp/tap.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/bell.hpp"
@@ -110,7 +110,7 @@ public:
     void sleep(std::int64_t longest_ns) noexcept override;
     bool sleeps() const noexcept { return sleeps_.get(); }
     /// To be waited for with poll(2) by others than the engine: readable when something has come.
-    int descriptor() const noexcept { return socket_.handle(); }
+    int descriptor() const noexcept { return carrier_->handle(); }
     /// Whether something that has come is held back, for a timing profile or by a fault, and due
     /// before a helper would stand in for a program that waits for the descriptor.
     bool defers() const noexcept { return deferred_until_ns_.get() - now_ns() < kTailNs; }
@@ -176,8 +176,8 @@ public:
     /// Called after a run, by the thread that ran.
     void on_bound_violation(ViolationHook hook);
     /// What to do about a small receive buffer; empty: it is fine.
-    std::string buffer_advice() const { return socket_.buffer_advice(); }
-    const Socket& socket() const noexcept { return socket_; }
+    std::string buffer_advice() const { return carrier_->buffer_advice(); }
+    const Carrier& carrier() const noexcept { return *carrier_; }
     const Ring& ring() const noexcept { return ring_; }
     /// The node whose writes have come last.
     unsigned heard_from() const noexcept { return heard_from_.get(); }
@@ -213,8 +213,8 @@ private:
         if (!core_.outgoing().is_empty()) send_filled();
     }
     std::size_t worth_a_call() const noexcept {
-        return std::min(Socket::kMostInBatch,
-                        Socket::kMostBytesInBatch / core_.exchange().payload());
+        return std::min(Carrier::kMostInBatch,
+                        Carrier::kMostBytesInBatch / core_.exchange().payload());
     }
     void send_filled() noexcept;
     void show_processor() noexcept;
@@ -254,7 +254,7 @@ private:
     /// What NodeBoard::membership_changes was when no other program had opened the node.
     Hint<std::uint32_t> unshared_at_ = 0;
     NodeBoard& board_;
-    Socket socket_;
+    const std::unique_ptr<Carrier> carrier_;
     Bell bell_;
     DatagramFaults faults_;
     Authenticator authenticator_;

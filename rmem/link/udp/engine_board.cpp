@@ -13,7 +13,7 @@ void Engine::show_real_time(bool has) noexcept {
 /// so it is asked only while somebody may want to know.
 void Engine::keep_oddities(std::int64_t now) {
     const bool wants_senders = !core_.is_member() || now - odd_ns_ < Oddities::kRecentNs;
-    if (wants_senders != socket_.asks_for_senders()) socket_.ask_for_senders(wants_senders);
+    if (wants_senders != carrier_->asks_for_senders()) carrier_->ask_for_senders(wants_senders);
     const bool is_over = now - odd_ns_ > Oddities::kRecentNs && !said_.empty();
     if (!oddities_.has_news() && !is_over) return;
     said_ = oddities_.text(now);
@@ -49,14 +49,14 @@ void Engine::show_counters() noexcept {
     const auto show = [this](UdpCounter id, std::uint64_t value) {
         board_.counters.raise_to(id, former_[static_cast<std::size_t>(id)] + value);
     };
-    const SocketCounters& socket = socket_.counters();
+    const CarrierCounters& socket = carrier_->counters();
     show(UdpCounter::datagrams_sent, socket.sent);
     show(UdpCounter::datagrams_received, socket.received);
     show(UdpCounter::streamed, outbox_.streamed());
     show(UdpCounter::send_no_room, socket.no_room + core_.outgoing().no_room());
     show(UdpCounter::send_refused, socket.refused);
     show(UdpCounter::receive_errors, socket.receive_errors);
-    show(UdpCounter::overflowed, socket_.overflowed());
+    show(UdpCounter::overflowed, carrier_->overflowed());
     const CoreCounters& core = core_.counters();
     show(UdpCounter::joined, core.joined);
     show(UdpCounter::formed, core.rings_formed);

@@ -20,7 +20,7 @@
 /// asking the host for them costs each plain call 0.1 us more. Where the host knows no GSO, each
 /// goes for itself.
 ///
-/// Threads: one user at a time; wait() and handle() may be called by any thread at any time. A
+/// Threads, besides Carrier's: wait() and handle() may be called by any thread at any time. A
 /// process forked off has no socket. Progress: no call but wait() waits; after construction nothing
 /// is allocated.
 /// Errors: the constructor throws `Error`, whose sentence names the variable to change; later
@@ -29,6 +29,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/error.hpp"
+#include "rmem/link/udp/carrier.hpp"
 #include "rmem/link/udp/endpoints.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 #include "rmem/ring/segment.hpp"
@@ -65,70 +66,40 @@ struct SocketSettings {
     bool gso = true;  ///< off: for tests that want the host to be one that knows none
 };
 
-/// In datagrams; one to several nodes by fan-out counts for each.
-struct SocketCounters {
-    std::uint64_t sent = 0;
-    std::uint64_t no_room = 0;  ///< not sent: the host's buffers were full
-    std::uint64_t refused = 0;  ///< not sent: a firewall, no route, the interface down
-    std::uint64_t received = 0;
-    std::uint64_t oversized = 0;       ///< of those received: longer than kMostPayload
-    std::uint64_t receive_errors = 0;  ///< calls that failed
-    int last_error = 0;                ///< errno of the last that was refused or failed
-};
-
-class RMEM_API Socket {
+class RMEM_API Socket final : public Carrier {
 public:
-    static constexpr std::size_t kMostInBatch = 16;
-    static constexpr std::size_t kMostBytesInBatch = 65'507;  ///< in one piece over IPv4
     static constexpr std::size_t kMostInGsoBatch = 64;  ///< that the host hands out in one piece
 
     /// Joins the others' groups, or binds the node's own address.
     explicit Socket(const SocketSettings& settings);
-    Socket(const Socket&) = delete;
-    Socket& operator=(const Socket&) = delete;
 
-    // ---- Sending. Datagrams have at most kMostPayload bytes. What is queued leaves before what is
-    // sent.
-    /// To all other nodes, now. False if it was not sent to each.
-    bool send(std::span<const std::byte> datagram) noexcept;
+    bool send(std::span<const std::byte> datagram) noexcept override;
     /// To one other node, now; in a group all hear it.
     bool send_to(unsigned node, std::span<const std::byte> datagram) noexcept;
-    /// To all other nodes with the next flush(), or when kMostInBatch are queued. Until then the
-    /// bytes stay where they are.
-    void queue(std::span<const std::byte> datagram) noexcept;
-    /// Returns how many of those still queued were not sent, by fan-out counted for each node.
-    std::size_t flush() noexcept { return queued_ == 0 ? 0 : send_queued(); }
+    void queue(std::span<const std::byte> datagram) noexcept override;
+    std::size_t flush() noexcept override { return queued_ == 0 ? 0 : send_queued(); }
+    /// Those that speak in this node's group hear another one. Not by fan-out, where a number is an
+    /// address.
+    void send_to_namesakes(std::span<const std::byte> datagram) noexcept override;
 
-    // ---- Receiving
-    using Datagrams = std::span<const std::span<std::byte>>;
-    /// Some of those that are here, in the order in which they came; none: nothing is here. What is
-    /// no datagram can be longer than kMostPayload. They are the caller's until the next call.
-    Datagrams receive() noexcept;
+    Datagrams receive() noexcept override;
     /// Waits until something can be received; false if the deadline comes first, or a signal. The
     /// host may wake a thread later than asked by its timer slack, usually 50 us.
     bool wait(Deadline deadline) const noexcept;
-    /// To be polled together with others.
-    int handle() const noexcept { return socket_.get(); }
+    int handle() const noexcept override { return socket_.get(); }
 
-    /// From now on the host is asked where datagrams come from, or not any more: it takes its time.
-    void ask_for_senders(bool on) noexcept;
-    bool asks_for_senders() const noexcept { return asks_for_senders_; }
-    /// Of the datagram at that place among those that receive() gave; 0: not known.
-    Ip sender(std::size_t place) const noexcept {
+    void ask_for_senders(bool on) noexcept override;
+    bool asks_for_senders() const noexcept override { return asks_for_senders_; }
+    Ip sender(std::size_t place) const noexcept override {
         return asks_for_senders_ && place < from_.size() ? from_[place] : 0;
     }
-    /// To the nodes with this node's number, if any: those that speak in this node's group hear
-    /// another one. Not by fan-out, where a number is an address.
-    void send_to_namesakes(std::span<const std::byte> datagram) noexcept;
 
-    // ---- What the host makes of it
-    const SocketCounters& counters() const noexcept { return counters_; }
-    /// Datagrams that the host threw away because the receive buffer was full. Asks the host.
-    std::uint64_t overflowed() const noexcept;
-    /// Bytes of datagrams that fit the receive buffer, by bytes_charged(), whatever the network
-    /// card. A quarter of the buffer may be charged for what has been read already: the kernel
-    /// gives it back in such pieces.
-    std::uint32_t bytes_held() const noexcept {
+    const CarrierCounters& counters() const noexcept override { return counters_; }
+    /// Asks the host.
+    std::uint64_t overflowed() const noexcept override;
+    /// Whatever the network card. A quarter of the buffer may be charged for what has been read
+    /// already: the kernel gives it back in such pieces.
+    std::uint32_t bytes_held() const noexcept override {
         return static_cast<std::uint32_t>(
             std::min<std::size_t>(buffer_granted_ / 4 * 3, UINT32_MAX));
     }
@@ -136,9 +107,8 @@ public:
     std::uint32_t datagrams_held(std::size_t payload = kDefaultPayload) const noexcept {
         return static_cast<std::uint32_t>(bytes_held() / bytes_charged(payload));
     }
-    /// What to do about a small receive buffer; empty: it is large enough, or as large as was asked
-    /// for.
-    std::string buffer_advice() const;
+    /// Empty: the buffer is large enough, or as large as was asked for.
+    std::string buffer_advice() const override;
 
 private:
     bool send_one(const sockaddr_in& to, std::span<const std::byte> datagram) noexcept;
@@ -161,7 +131,7 @@ private:
     std::size_t buffer_granted_ = 0;
     std::vector<sockaddr_in> nodes_;   ///< fan-out: of each node; else empty
     std::vector<sockaddr_in> others_;  ///< where a datagram to all is sent
-    SocketCounters counters_;
+    CarrierCounters counters_;
 
     // What sendmmsg and recvmmsg read, made once; only lengths change.
     bool gso_;  ///< the host has not refused one yet

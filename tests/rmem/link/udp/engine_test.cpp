@@ -188,13 +188,13 @@ TEST_F(EngineTest, says_at_once_who_has_come_and_who_has_gone) {
 TEST_F(EngineTest, the_engine_lets_several_commits_share_a_datagram_under_load) {
     const auto engine = start(0, 0);
     constexpr std::uint64_t kCommits = 5'000;
-    const std::uint64_t before = engine->socket().counters().sent;
+    const std::uint64_t before = engine->carrier().counters().sent;
     for (std::uint32_t i = 0; i < kCommits; ++i) {
         if (!engine->has_room(4)) engine->run();
         post(*engine, i);
     }
     engine->run(Leaving::all);
-    EXPECT_LT(engine->socket().counters().sent - before, kCommits / 2);
+    EXPECT_LT(engine->carrier().counters().sent - before, kCommits / 2);
     EXPECT_TRUE(engine->is_completed());
 }
 
@@ -248,7 +248,7 @@ TEST_F(EngineTest, the_engine_lets_the_datagrams_of_a_group_leave_together) {
     ::setenv("RMEM_PAYLOAD", "1472", 1);
     const auto engine = start(0, 0);
     ::unsetenv("RMEM_PAYLOAD");
-    const auto sent = [&] { return engine->socket().counters().sent; };
+    const auto sent = [&] { return engine->carrier().counters().sent; };
     constexpr std::uint64_t kDatagrams = 6;
     const std::vector<std::uint32_t> words(256);
     for (int round = 0; round < 10; ++round) {
