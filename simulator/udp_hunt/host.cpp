@@ -8,6 +8,8 @@ namespace simulator::udp {
 
 namespace {
 
+constexpr std::size_t kHeldByFabric = std::size_t{1} << 30;  // bytes
+
 constexpr std::int64_t kMillion = 1'000'000;
 constexpr std::int64_t kWallNs = 1'700'000'000'000'000'000;  // when worlds begin
 constexpr std::uint32_t kGarbage = 0xdeadbeef;  // what a bank has before its node has joined
@@ -54,6 +56,7 @@ rmem::udp::CoreConfig Host::config(std::int64_t now) const {
     config.exchange.payload = scenario_.payloads.at(node_);
     config.exchange.most_batches = scenario_.most_batches;
     config.exchange.first_sequence = scenario_.first_sequence;
+    config.exchange.is_reliable = scenario_.is_fabric;
     config.dead_ns = kDeadNs;
     config.socket_room = socket_room();
     config.seed = config.exchange.incarnation * 1000 + node_;
@@ -86,6 +89,7 @@ void Host::leave(std::int64_t now) {
 // ---- What comes
 
 std::size_t Host::socket_room() const noexcept {
+    if (scenario_.is_fabric) return kHeldByFabric;
     return scenario_.socket_room * rmem::udp::bytes_charged(rmem::udp::kDefaultPayload);
 }
 

@@ -286,12 +286,31 @@ bool Run::run_until_whole() {
 }  // namespace
 
 Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
-    return Run(scenario, options).to_end();
+    Scenario on_link = scenario;
+    on_link.is_fabric = options.is_fabric;
+    return Run(on_link, options).to_end();
 }
 
 Subject subject(const HuntOptions& options) {
     return subject_of<Scenario, CoverageMark>("--link udp", "tests/simulator/udp_seeds.txt",
                                               options);
+}
+
+Subject fabric_subject(HuntOptions options) {
+    options.is_fabric = true;
+    Subject subject = subject_of<Scenario, CoverageMark>("--link fabric",
+                                                         "tests/simulator/udp_seeds.txt", options);
+    // What a fabric does not do.
+    const auto leave_out = [](auto& kinds, auto kind) {
+        std::erase_if(kinds,
+                      [&](const auto& one) { return one.place == static_cast<std::size_t>(kind); });
+    };
+    leave_out(subject.kinds.faults, FaultKind::duplicate);
+    leave_out(subject.kinds.faults, FaultKind::corrupt);
+    for (const CoverageMark mark : {CoverageMark::overtaken, CoverageMark::socket_overflow,
+                                    CoverageMark::refused, CoverageMark::replayed})
+        leave_out(subject.kinds.coverage, mark);
+    return subject;
 }
 
 }  // namespace simulator::udp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One seed of the hunt on the udp link, run.
+/// One seed of the hunt on link udp or fabric, run.
 ///
 /// Cores of 2 to 5 nodes write, on a simulated network, in virtual time, while the scenario's
 /// faults meet them. Then all faults end, nodes that are gone are started again, and within
@@ -29,7 +29,8 @@ namespace simulator::udp {
 inline constexpr std::int64_t kSettleNs = 10'000'000'000;
 
 struct HuntOptions {
-    bool hash = false;                              ///< of all that happens, into the findings
+    bool hash = false;       ///< of all that happens, into the findings
+    bool is_fabric = false;  ///< link fabric: other trouble meets the same cores
     std::function<void(const std::string&)> trace;  ///< gets a line for all that happens
     std::optional<FaultKind>
         trial;  ///< at the end this one, not the seed's (simulator/udp_hunt/trials.hpp)
@@ -42,6 +43,8 @@ struct HuntOptions {
 
 Findings run_scenario(const Scenario& scenario, const HuntOptions& options = {});
 
+/// Link udp.
 Subject subject(const HuntOptions& options = {});
+Subject fabric_subject(HuntOptions options = {});
 
 }  // namespace simulator::udp

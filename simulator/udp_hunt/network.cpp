@@ -6,8 +6,8 @@
 
 namespace simulator {
 
-Network::Network(unsigned nodes, std::uint64_t seed, const Weather& weather)
-    : nodes_(nodes), random_(seed), links_(std::size_t{nodes} * nodes) {
+Network::Network(unsigned nodes, std::uint64_t seed, const Weather& weather, Kind kind)
+    : nodes_(nodes), kind_(kind), random_(seed), links_(std::size_t{nodes} * nodes) {
     set_weather(weather);
 }
 
@@ -33,12 +33,13 @@ void Network::post(unsigned from, std::span<const std::byte> datagram, std::int6
             ++counts_.cut;
             continue;
         }
-        if (one_of_a_thousand(on.weather.lost)) {
+        if (now < on.broken_until_ns || one_of_a_thousand(on.weather.lost)) {
             ++counts_.lost;
+            if (kind_ == Kind::fabric && now >= on.broken_until_ns) break_off(from, to, now);
             continue;
         }
         Arrival copy{from, to, number_, {datagram.begin(), datagram.end()}, false};
-        if (one_of_a_thousand(on.weather.doubled)) {
+        if (kind_ == Kind::datagrams && one_of_a_thousand(on.weather.doubled)) {
             ++counts_.doubled;
             const std::int64_t late = random_.between(0, on.weather.late_ns);
             send_copy(on, copy, now + late);
@@ -48,13 +49,23 @@ void Network::post(unsigned from, std::span<const std::byte> datagram, std::int6
 }
 
 void Network::send_copy(Link& on, Arrival copy, std::int64_t at) {
-    if (one_of_a_thousand(on.weather.corrupted)) damage(copy);
+    const bool is_fabric = kind_ == Kind::fabric;
+    if (!is_fabric && one_of_a_thousand(on.weather.corrupted)) damage(copy);
     std::int64_t due = at + on.weather.delay_ns + random_.between(0, on.weather.jitter_ns);
     if (due < on.clogged_until_ns) {
         ++counts_.clogged;
         due = on.clogged_until_ns;
     }
+    if (is_fabric) due = std::max(due, on.last_due_ns);
+    on.last_due_ns = due;
     under_way_.emplace(due, std::move(copy));
+}
+
+void Network::break_off(unsigned from, unsigned to, std::int64_t now) {
+    link(from, to).broken_until_ns = now + kBrokenNs;
+    counts_.lost += std::erase_if(under_way_, [&](const auto& entry) {
+        return entry.second.from == from && entry.second.to == to;
+    });
 }
 
 void Network::damage(Arrival& copy) {

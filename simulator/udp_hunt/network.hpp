@@ -11,6 +11,10 @@
 /// or its end missing. A link is cut as often as cut() was called and not mend(); one that is
 /// clogged lets nothing through until a time, and then all at once, in order.
 ///
+/// A fabric neither doubles nor damages nor overtakes: where a datagram network loses one, a
+/// connection of it breaks, with all that is under way on it, and nothing gets through for
+/// kBrokenNs.
+///
 /// Thread safety: none. Equal seeds and calls give equal arrivals. Units: nanoseconds of virtual
 /// time; chances in thousandths.
 
@@ -38,6 +42,9 @@ struct Weather {
 
 class Network {
 public:
+    enum class Kind : std::uint8_t { datagrams, fabric };
+    static constexpr std::int64_t kBrokenNs = 2'000'000;
+
     struct Counts {
         std::uint64_t posted = 0;  ///< copies, one for each other node
         std::uint64_t lost = 0, doubled = 0, corrupted = 0, cut = 0, clogged = 0;
@@ -50,7 +57,8 @@ public:
         bool corrupted = false;
     };
 
-    Network(unsigned nodes, std::uint64_t seed, const Weather& weather);
+    Network(unsigned nodes, std::uint64_t seed, const Weather& weather,
+            Kind kind = Kind::datagrams);
 
     unsigned nodes() const noexcept { return nodes_; }
     /// Of the link between two nodes, in that direction.
@@ -81,15 +89,19 @@ private:
         Weather weather;
         int cuts = 0;
         std::int64_t clogged_until_ns = 0;
-        std::uint64_t newest = 0;  ///< number of the latest that has come
+        std::int64_t broken_until_ns = 0;
+        std::int64_t last_due_ns = 0;  ///< of what was sent on it
+        std::uint64_t newest = 0;      ///< number of the latest that has come
     };
 
     Link& link(unsigned from, unsigned to) { return links_[from * nodes_ + to]; }
     bool one_of_a_thousand(unsigned chance) { return random_.below(1000) < chance; }
+    void break_off(unsigned from, unsigned to, std::int64_t now);
     void send_copy(Link& on, Arrival copy, std::int64_t at);
     void damage(Arrival& copy);
 
-    unsigned nodes_;
+    const unsigned nodes_;
+    const Kind kind_;
     rmem::Random random_;
     std::vector<Link> links_;
     std::multimap<std::int64_t, Arrival> under_way_;  ///< equal times: in the order of posting

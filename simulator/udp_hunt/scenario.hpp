@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One seed of the hunt on the udp link: a few nodes, their writes, a network, and the faults that
-/// meet them.
+/// One seed of the hunt on link udp or fabric: a few nodes, their writes, a network, and the faults
+/// that meet them.
 ///
 /// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 
@@ -74,6 +74,8 @@ struct Scenario : Seeded<Scenario, Fault, 1000, 24> {
     std::int64_t pause_ns = 0;         ///< between two messages, at most
     Weather weather;
     std::array<HostClock, kMostNodes> clocks{};
+    /// A fabric carries what they send, and no socket (Network); the options of the run say so.
+    bool is_fabric = false;
 
     static Scenario of_seed(std::uint64_t seed);
 };

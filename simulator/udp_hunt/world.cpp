@@ -32,7 +32,8 @@ World::World(const Scenario& scenario, const HuntOptions& options, Findings& fin
       findings_(findings),
       trace_(options.trace),
       ledger_(scenario.nodes, kBankWords, findings),
-      network_(scenario.nodes, scenario.seed * 2 + 1, scenario.weather),
+      network_(scenario.nodes, scenario.seed * 2 + 1, scenario.weather,
+               scenario.is_fabric ? Network::Kind::fabric : Network::Kind::datagrams),
       authenticator_(authenticator_for(scenario)),
       drops_(scenario.nodes),
       record_random_(scenario.seed * 31) {

@@ -76,5 +76,19 @@ TEST(Networks, bring_what_a_clogged_link_has_kept_all_at_once_and_in_order) {
     for (unsigned i = 0; i < 5; ++i) EXPECT_EQ(all[i].bytes, datagram(i));
 }
 
+TEST(Networks, lose_on_a_fabric_only_what_a_broken_connection_took_along) {
+    const Weather weather = {
+        .lost = 5, .doubled = 300, .corrupted = 300, .delay_ns = kDelayNs, .jitter_ns = 50'000};
+    Network network(3, 1, weather, Network::Kind::fabric);
+    constexpr unsigned kMany = 20'000;
+    for (unsigned i = 0; i < kMany; ++i) network.post(0, datagram(i), i * 1'000);
+    const auto all = all_of(network, 1'000'000'000);
+    const Network::Counts& counts = network.counts();
+    EXPECT_EQ(counts.overtaken + counts.doubled + counts.corrupted, 0U);
+    EXPECT_EQ(all.size(), counts.posted - counts.lost);
+    EXPECT_GT(counts.lost, 20U * 1000) << "a break lasts for as long as a thousand are sent";
+    EXPECT_GT(all.size(), 100U);
+}
+
 }  // namespace
 }  // namespace simulator

@@ -63,6 +63,22 @@ TEST(UdpHunt, a_hunt_of_some_dozens_of_seeds_finds_nothing) {
     }
 }
 
+TEST(UdpHunt, a_hunt_of_some_dozens_of_seeds_on_a_fabric_finds_nothing) {
+    HuntOptions options;
+    options.is_fabric = true;
+    Findings all;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        const Findings findings = run_scenario(Scenario::of_seed(seed), options);
+        EXPECT_TRUE(findings.violations.empty()) << seed << ": " << findings.violations.front();
+        all += findings;
+    }
+    const auto met = [&](CoverageMark mark) {
+        return all.coverage.at(static_cast<std::size_t>(mark));
+    };
+    EXPECT_EQ(met(CoverageMark::overtaken), 0U) << "it keeps the order of each sender";
+    EXPECT_GT(met(CoverageMark::retransmitted), 0U) << "and loses what a connection took along";
+}
+
 TEST(UdpHunt, a_hunt_of_a_dozen_seeds_finds_nothing_in_any_trial) {
     for (const FaultKind trial : kTrials) {
         HuntOptions options;

@@ -138,9 +138,10 @@ nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
 
 void hunt(const HuntCommand& command) {
     simulator::HuntPlan plan;
-    plan.subject = command.mpi             ? simulator::mpi::subject()
-                   : command.link == "udp" ? simulator::udp::subject()
-                                           : simulator::bbp::subject();
+    plan.subject = command.mpi                ? simulator::mpi::subject()
+                   : command.link == "udp"    ? simulator::udp::subject()
+                   : command.link == "fabric" ? simulator::udp::fabric_subject()
+                                              : simulator::bbp::subject();
     plan.first = command.first;
     plan.seeds = command.seeds;
     plan.jobs = command.jobs != 0 ? command.jobs : rmem::allowed_processors();
@@ -177,9 +178,10 @@ void add_sim_hunt(cli::App& sim) {
     cli::App* command =
         sim.add_subcommand("hunt", "Look for faults: random traffic under random trouble");
     command->footer(kExamples);
-    cli::Option* link =
-        command->add_option("--link", options->link, "ring: the billboard on it; udp: its protocol")
-            ->check(cli::is_member({"ring", "udp"}));
+    cli::Option* link = command
+                            ->add_option("--link", options->link,
+                                         "ring: the billboard on it; udp, fabric: their protocol")
+                            ->check(cli::is_member({"ring", "udp", "fabric"}));
     command->add_flag("--mpi", options->mpi, "MPI's messages over the billboard")->excludes(link);
     command->add_option("--seeds", options->seeds, "How many")
         ->check(cli::range(std::uint64_t{1}, std::uint64_t{1} << 40));

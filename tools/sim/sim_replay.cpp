@@ -168,6 +168,7 @@ void replay_udp(const ReplayCommand& command) {
     show(scenario_text(scenario) + "\n");
     simulator::udp::HuntOptions options;
     options.hash = true;
+    options.is_fabric = command.link == "fabric";
     LineWriter lines;
     if (command.trace) {
         lines.add(simulator::udp::trace_header());
@@ -197,7 +198,7 @@ void replay(const ReplayCommand& command) {
     if (command.mpi) {
         return replay_in_world<simulator::mpi::Scenario, simulator::mpi::HuntOptions>(command);
     }
-    if (command.link == "udp") return replay_udp(command);
+    if (command.link != "ring") return replay_udp(command);
     replay_in_world<simulator::bbp::Scenario, simulator::bbp::HuntOptions>(command);
 }
 
@@ -210,8 +211,8 @@ void add_sim_replay(cli::App& sim) {
     command->add_option("seed", options->seed, "The seed, as a number or as a hunt has printed it")
         ->required();
     cli::Option* link =
-        command->add_option("--link", options->link, "The hunt of the seed: ring or udp")
-            ->check(cli::is_member({"ring", "udp"}));
+        command->add_option("--link", options->link, "The hunt of the seed: ring, udp or fabric")
+            ->check(cli::is_member({"ring", "udp", "fabric"}));
     command->add_flag("--mpi", options->mpi, "The seed is one of the hunt with --mpi")
         ->excludes(link);
     command->add_flag("--trace", options->trace, "Every event");
