@@ -118,18 +118,19 @@ std::unique_ptr<Endpoint> open_any(const std::shared_ptr<rmem::Ring>& ring, rmem
                 ring, member, settings, deadline,
                 rmem::RingOptions::from(rmem::Environment::read(), config), is_the_process);
         case rmem::LinkKind::udp:
+        case rmem::LinkKind::fabric:
             return open_remote(ring, member, settings, deadline, is_the_process);
         case rmem::LinkKind::sim:
             throw rmem::Error(rmem::Errc::unknown_link,
                               "RMEM_LINK: link sim has no processes of its own, its programs are "
                               "functions in one process (`rmem sim`, billboard/simulation.hpp); "
-                              "give direct, ring or udp");
+                              "give direct, ring, udp or fabric");
         default: break;
     }
     throw rmem::Error(
         rmem::Errc::unknown_link,
         fmt::format("RMEM_LINK: the billboard of this program does not run on link '{}'; "
-                    "give direct, ring or udp",
+                    "give direct, ring, udp or fabric",
                     rmem::name_of(config.link)));
 }
 

@@ -16,7 +16,7 @@ function(rmem_library name)
         "INTERNAL" "WITHOUT" "HEADERS;MARKED;LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
     if(arg_WITHOUT)
-        list(FILTER sources EXCLUDE REGEX "/${name}/${arg_WITHOUT}/")
+        list(FILTER sources EXCLUDE REGEX "/${name}/${arg_WITHOUT}[/.]")
     endif()
     configure_file(exports.map exports.map @ONLY)
 

@@ -259,7 +259,7 @@ void refuse_idle_settings(const Environment& environment, const RingConfig& conf
         refuse(Errc::bad_fault, "RMEM_FAULTS", *environment.faults,
                "that is one memory, without a wire to inject faults into", "ring or udp");
     }
-    if ((is_direct || config.link == LinkKind::udp) && environment.check) {
+    if ((is_direct || config.is_remote()) && environment.check) {
         refuse(Errc::bad_environment, "RMEM_CHECK", *environment.check,
                "only link ring has all nodes' writes to compare", "ring");
     }
@@ -275,7 +275,7 @@ RingConfig Environment::ring_config() const {
     if (several_hosts && !config.is_remote()) {
         throw Error(Errc::bad_environment,
                     fmt::format("RMEM_LINK is {}, which joins programs of one host, but some ranks "
-                                "of this job are on another one; unset it, or give udp",
+                                "of this job are on another one; unset it, or give udp or fabric",
                                 name_of(config.link)));
     }
     config.user_bytes = size.value_or(config.user_bytes);

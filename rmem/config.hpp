@@ -54,7 +54,7 @@ struct RingConfig {
     std::string unix_group;         ///< RMEM_UNIX_GROUP: share with a group (mode 0660)
 
     /// Whether the other nodes are elsewhere: a segment then holds one node's bank.
-    bool is_remote() const noexcept { return link == LinkKind::udp; }
+    bool is_remote() const noexcept { return rmem::is_remote(link); }
     /// Where nodes send interrupts from: for each node and number a register, written as one: to
     /// whom, and a value (rmem/interrupts.hpp).
     std::size_t registers_offset() const noexcept {

@@ -69,7 +69,7 @@ std::unique_ptr<Card> make_card(std::shared_ptr<Ring> ring, Member member, bool 
         return make_card_of<RingMemory, ReplicaCard<RingMemory>>(std::move(ring), member,
                                                                  is_the_process);
     }
-    if (link == LinkKind::udp) {
+    if (ring->config().is_remote()) {
         return make_card_of<UdpMemory, ReplicaCard<UdpMemory>>(std::move(ring), member,
                                                                is_the_process);
     }
@@ -77,11 +77,11 @@ std::unique_ptr<Card> make_card(std::shared_ptr<Ring> ring, Member member, bool 
         throw Error(Errc::unknown_link,
                     "link sim has no processes of its own (RMEM_LINK), its programs are functions "
                     "in one process (rmem/sim/world.hpp), which use Node::open(); give direct, "
-                    "ring or udp");
+                    "ring, udp or fabric");
     }
-    throw Error(
-        Errc::unknown_link,
-        fmt::format("there is no link '{}' (RMEM_LINK); give direct, ring or udp", name_of(link)));
+    throw Error(Errc::unknown_link,
+                fmt::format("there is no link '{}' (RMEM_LINK); give direct, ring, udp or fabric",
+                            name_of(link)));
 }
 
 /// Joins the ring that the environment names; in a simulated process, its world's.

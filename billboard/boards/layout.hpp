@@ -49,7 +49,7 @@ inline constexpr unsigned kNearSlots = 8;  ///< inline: FIFO slots per pair of r
 inline constexpr unsigned kFarSlots = 24;  ///< the same where answers take long (Memory::kFar)
 /// What ranks on that link lay out; each link's endpoint checks that its Memory says the same.
 constexpr unsigned fifo_slots_on(rmem::LinkKind link) noexcept {
-    return link == rmem::LinkKind::udp ? kFarSlots : kNearSlots;
+    return rmem::is_remote(link) ? kFarSlots : kNearSlots;
 }
 inline constexpr std::size_t kInlineBytes = 60;  ///< inline: payload of a slot
 /// Lines: of a message without buffer, which may be 1.5 KiB behind the header of a protocol.

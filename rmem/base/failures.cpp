@@ -57,6 +57,7 @@ int code_of(Errc error) noexcept {
         case Errc::timed_out: return RMEM_ETIMEDOUT;
         case Errc::not_permitted:
         case Errc::no_such_ring:
+        case Errc::no_fabric:
         case Errc::bad_recording:  // no C call reads one
         case Errc::system: return RMEM_ESYS;
         case Errc::invalid_argument:

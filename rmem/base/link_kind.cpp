@@ -18,10 +18,11 @@ struct LinkName {
     const char* name;
 };
 
-constexpr std::array<LinkName, 4> kLinkNames = {{
+constexpr std::array<LinkName, 5> kLinkNames = {{
     {LinkKind::direct, "direct"},
     {LinkKind::ring, "ring"},
     {LinkKind::udp, "udp"},
+    {LinkKind::fabric, "fabric"},
     {LinkKind::sim, "sim"},
 }};
 
@@ -45,9 +46,10 @@ LinkKind parse_link(const std::string& text) {
     }
     std::vector<std::string> names;
     for (const auto& entry : kLinkNames) names.emplace_back(entry.name);
-    throw Error(Errc::unknown_link,
-                fmt::format("there is no link '{}' (RMEM_LINK){}; give direct, ring, udp or sim",
-                            text, did_you_mean(text, names)));
+    throw Error(
+        Errc::unknown_link,
+        fmt::format("there is no link '{}' (RMEM_LINK){}; give direct, ring, udp, fabric or sim",
+                    text, did_you_mean(text, names)));
 }
 
 }  // namespace rmem

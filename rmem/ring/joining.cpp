@@ -71,7 +71,7 @@ Joined join_ring(const Environment& environment, Deadline deadline, const Wish& 
                  const std::function<RingConfig(const Environment&)>& to_make) {
     const std::string name = environment.ring_name();
     const bool is_remote =
-        environment.link ? *environment.link == LinkKind::udp : environment.several_hosts;
+        environment.link ? rmem::is_remote(*environment.link) : environment.several_hosts;
     for (;;) {
         auto there = Ring::find(name, is_remote, deadline);
         const Environment all = there ? completed(environment, there->config()) : environment;

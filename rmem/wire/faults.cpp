@@ -302,7 +302,7 @@ constexpr std::array kItems{
 
 bool is_on(const Item& item, LinkKind link) {
     if (link == LinkKind::direct) return false;
-    return link == LinkKind::udp ? item.on_udp : item.on_ring;
+    return is_remote(link) ? item.on_udp : item.on_ring;
 }
 
 /// "seed=<n>, delay:, lose:": all that a link takes.

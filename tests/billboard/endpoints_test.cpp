@@ -46,7 +46,7 @@ public:
         options.memory_bytes = 4096;
         options.timeout_ns = kPatienceNs;
         const std::array<const char*, 3> settings = {"RMEM_INTERFACE=lo", group_.c_str(), nullptr};
-        if (std::strcmp(link_, "udp") == 0) options.settings = settings.data();
+        if (is_remote(parse_link(link_))) options.settings = settings.data();
         return bbp_open_with(endpoint, &options);
     }
     const std::string& name() const { return name_.get(); }
@@ -55,7 +55,7 @@ private:
     RingName name_;
     const char* link_;
     int ranks_;
-    std::string group_ = "RMEM_GROUP=" + own_group(name_.get());
+    std::string group_ = "RMEM_GROUP=" + own_group(name_.get(), parse_link(link_));
 };
 
 /// Two ranks of a ring in this process: each waits for the other to join.
@@ -87,7 +87,7 @@ void close_both(const std::array<bbp_endpoint*, 2>& both) {
 }
 
 struct Endpoints : ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(OnLink, Endpoints, ::testing::Values("direct", "ring", "udp"),
+INSTANTIATE_TEST_SUITE_P(OnLink, Endpoints, ::testing::Values("direct", "ring", "udp", "fabric"),
                          [](const auto& link) { return std::string(link.param); });
 
 TEST_P(Endpoints, of_one_process_are_ranks_that_talk) {

@@ -203,6 +203,7 @@ LAYERS = (
     "rmem/link",
     "rmem/link/direct | rmem/link/ring | rmem/link/udp/protocol",
     "rmem/link/udp/carrier rmem/link/udp/endpoints",
+    "rmem/link/fabric",
     "rmem/link/udp",
     "rmem/sim",
     "rmem/link/sim",

@@ -145,7 +145,8 @@ TEST_P(NodeBlocks, of_each_size_at_each_offset_are_read_to_each_alignment_and_no
 INSTANTIATE_TEST_SUITE_P(
     EachLink, NodeBlocks,
     ::testing::Values(BlockCase{LinkKind::direct, "none"}, BlockCase{LinkKind::ring, "none"},
-                      BlockCase{LinkKind::ring, "gt200"}, BlockCase{LinkKind::udp, "none"}),
+                      BlockCase{LinkKind::ring, "gt200"}, BlockCase{LinkKind::udp, "none"},
+                      BlockCase{LinkKind::fabric, "none"}),
     [](const auto& of) { return std::string(name_of(of.param.link)) + "_" + of.param.timing; });
 
 // ---- Two that write one block
@@ -189,6 +190,8 @@ INSTANTIATE_TEST_SUITE_P(Direct, NodeTorn, conformance_cases(LinkKind::direct, {
                          conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Ring, NodeTorn,
                          conformance_cases(LinkKind::ring, {"none", "scramnet-burst-plus"}),
+                         conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Fabric, NodeTorn, conformance_cases(LinkKind::fabric, {"none"}),
                          conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Udp, NodeTorn, conformance_cases(LinkKind::udp, {"none"}),
                          conformance_case_name);

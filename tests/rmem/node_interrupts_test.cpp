@@ -163,6 +163,8 @@ INSTANTIATE_TEST_SUITE_P(Direct, NodeInterrupts, conformance_cases(LinkKind::dir
 INSTANTIATE_TEST_SUITE_P(Ring, NodeInterrupts,
                          conformance_cases(LinkKind::ring, {"none", "scramnet-burst"}),
                          conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Fabric, NodeInterrupts, conformance_cases(LinkKind::fabric, {"none"}),
+                         conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Udp, NodeInterrupts, conformance_cases(LinkKind::udp, {"none"}),
                          conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Sim, NodeInterrupts,
@@ -323,7 +325,8 @@ TEST_P(SharedInterrupts, are_not_raised_by_writes_of_the_own_node) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EachLink, SharedInterrupts,
-                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),
+                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp,
+                                           LinkKind::fabric),
                          [](const auto& of) { return std::string(name_of(of.param)); });
 
 }  // namespace

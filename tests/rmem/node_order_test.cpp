@@ -35,7 +35,7 @@ public:
         : least_(least), most_(most) {
         const char* text = std::getenv("RMEM_ORDER_ROUNDS");
         if (text == nullptr) return;
-        const bool fast = of.link != LinkKind::udp && of.timing == "none";
+        const bool fast = !is_remote(of.link) && of.timing == "none";
         most_ = static_cast<std::uint32_t>(std::stoul(text) / (fast ? 1 : 10));
         end_ = Deadline::never();
     }
@@ -316,6 +316,7 @@ std::vector<LinkCase> all_links() {
     };
     add(LinkKind::direct, "none");
     for (const std::string& timing : timing_profile_names()) add(LinkKind::ring, timing);
+    add(LinkKind::fabric, "none");
     add(LinkKind::udp, "none");
     add(LinkKind::udp, "scramnet-burst-plus");
     return cases;

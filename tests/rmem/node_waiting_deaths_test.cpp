@@ -176,7 +176,7 @@ TEST_P(WaitingRank, killed_in_its_sleep_disturbs_nobody_and_can_wait_again) {
 
 TEST_P(WaitingRank, killed_at_any_moment_of_its_waiting_disturbs_nobody) {
     start_others();
-    const unsigned times = GetParam() == "udp" ? 2 : 12;
+    const unsigned times = is_remote(parse_link(GetParam())) ? 2 : 12;
     for (unsigned i = 0; i < times; ++i) {
         start_victim(be_woken_all_the_time);
         ring_.let_pass(std::chrono::microseconds(i * 731 % 5000));
@@ -211,9 +211,11 @@ TEST_P(StoppedRank, in_its_sleep_disturbs_nobody_and_wakes_when_it_goes_on) {
     end_others();
 }
 
-INSTANTIATE_TEST_SUITE_P(EachLink, WaitingRank, ::testing::Values("direct", "ring", "udp"),
+INSTANTIATE_TEST_SUITE_P(EachLink, WaitingRank,
+                         ::testing::Values("direct", "ring", "udp", "fabric"),
                          [](const auto& of) { return of.param; });
-INSTANTIATE_TEST_SUITE_P(EachLink, StoppedRank, ::testing::Values("direct", "ring", "udp"),
+INSTANTIATE_TEST_SUITE_P(EachLink, StoppedRank,
+                         ::testing::Values("direct", "ring", "udp", "fabric"),
                          [](const auto& of) { return of.param; });
 
 }  // namespace

@@ -379,6 +379,8 @@ INSTANTIATE_TEST_SUITE_P(Direct, NodeWaiting, conformance_cases(LinkKind::direct
 INSTANTIATE_TEST_SUITE_P(Ring, NodeWaiting,
                          conformance_cases(LinkKind::ring, {"none", "scramnet-burst"}),
                          conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Fabric, NodeWaiting, conformance_cases(LinkKind::fabric, {"none"}),
+                         conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Udp, NodeWaiting,
                          conformance_cases(LinkKind::udp, {"none", "scramnet-burst"}),
                          conformance_case_name);

@@ -31,14 +31,14 @@ constexpr std::size_t kBytes = 16384;
 class Options {
 public:
     Options(const std::string& ring, LinkKind link, int node)
-        : ring_(ring), link_(name_of(link)), group_("RMEM_GROUP=" + own_group(ring)) {
+        : ring_(ring), link_(name_of(link)), group_("RMEM_GROUP=" + own_group(ring, link)) {
         options_.ring = ring_.c_str();
         options_.link = link_.c_str();
         options_.node = node;
         options_.nodes = 2;
         options_.memory_bytes = kBytes;
         options_.timeout_ns = kPatienceNs;
-        if (link == LinkKind::udp) options_.settings = settings_.data();
+        if (is_remote(link)) options_.settings = settings_.data();
     }
     Options(const Options&) = delete;
     Options& operator=(const Options&) = delete;
@@ -78,7 +78,8 @@ struct MemoryInC : ::testing::TestWithParam<LinkKind> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Links, MemoryInC,
-                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),
+                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp,
+                                           LinkKind::fabric),
                          [](const auto& link) { return name_of(link.param); });
 
 TEST_P(MemoryInC, a_node_knows_its_place_and_that_of_others) {

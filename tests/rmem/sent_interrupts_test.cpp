@@ -42,6 +42,8 @@ INSTANTIATE_TEST_SUITE_P(Direct, SentInterrupts, conformance_cases(LinkKind::dir
 INSTANTIATE_TEST_SUITE_P(Ring, SentInterrupts,
                          conformance_cases(LinkKind::ring, {"none", "scramnet-burst"}),
                          conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Fabric, SentInterrupts, conformance_cases(LinkKind::fabric, {"none"}),
+                         conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Udp, SentInterrupts, conformance_cases(LinkKind::udp, {"none"}),
                          conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Sim, SentInterrupts, conformance_cases(LinkKind::sim, {"scramnet-burst"}),

@@ -45,6 +45,7 @@ constexpr Way kWays[] = {
 #if defined(__x86_64__)
     {"ring", RMEM_STORES_EXACT, nullptr, "ring_exact"},
     {"udp", RMEM_STORES_EXACT, nullptr, "udp_exact"},
+    {"fabric", RMEM_STORES_EXACT, nullptr, "fabric_exact"},
     {"udp", RMEM_STORES_EXACT, "seed=7;drop:share=3%", "udp_exact_with_loss"},
 #endif
     {"ring", RMEM_STORES_SCAN, nullptr, "ring_scan"},
@@ -54,7 +55,7 @@ constexpr Way kWays[] = {
 
 struct CapturedStores : ::testing::TestWithParam<Way> {
     RingName name;
-    std::string group = "RMEM_GROUP=" + own_group(name.get());
+    std::string group = "RMEM_GROUP=" + own_group(name.get(), parse_link(GetParam().link));
     std::string faults =
         std::string("RMEM_FAULTS=") + (GetParam().faults == nullptr ? "" : GetParam().faults);
     std::array<const char*, 4> settings = {"RMEM_INTERFACE=lo", group.c_str(), faults.c_str(),
@@ -67,7 +68,7 @@ struct CapturedStores : ::testing::TestWithParam<Way> {
         options.node = node;
         options.nodes = 2;
         options.memory_bytes = kBytes;
-        if (std::strcmp(options.link, "udp") == 0) options.settings = settings.data();
+        if (is_remote(parse_link(options.link))) options.settings = settings.data();
         rmem_node* opened = nullptr;
         EXPECT_EQ(rmem_open_with(&opened, &options), RMEM_OK) << rmem_last_error();
         return opened;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/conformance.hpp"
 
+#include "rmem/base/link_kind.hpp"
 #include "tests/support/sanitizers.hpp"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ std::vector<Variant> variants() {
                                 {"ring_paper", "ring", "none", "paper", 4},
                                 {"udp_inline", "udp", "none", "inline", 8},
                                 {"udp_paper", "udp", "none", "paper", 8},
+                                {"fabric_inline", "fabric", "none", "inline", 8},
                                 {"sim_inline", "sim", "none", "inline", 4},
                                 {"sim_paper", "sim", "none", "paper", 4}};
     if (kSanitized) return all;  // a card's timing changes when words come, not what code runs
@@ -58,7 +60,7 @@ RingSetup Conformance::setup(unsigned ranks) {
 }
 
 unsigned Conformance::many(unsigned ranks) {
-    return std::string_view(GetParam().link) == "udp" ? std::min(ranks, 8U) : ranks;
+    return is_remote(parse_link(GetParam().link)) ? std::min(ranks, 8U) : ranks;
 }
 
 void Conformance::run(unsigned ranks, const Body& body) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/forked_ranks.hpp"
 
+#include "rmem/base/link_kind.hpp"
 #include "rmem/ring/segment.hpp"
 
 #include <gtest/gtest.h>
@@ -179,7 +180,7 @@ void ForkedRanks::finish() {
 /// A killed program that was alone on its node leaves that node's segment, until it is started
 /// again.
 void ForkedRanks::remove_nodes_of_the_killed() {
-    if (setup_.link != "udp") return;
+    if (!is_remote(parse_link(setup_.link))) return;
     for (const Process& process : processes_) {
         if (!process.killed && process.doomed.empty()) continue;
         const std::string segment = ring_ + "@" + std::to_string(process.rank);

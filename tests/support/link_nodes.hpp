@@ -179,7 +179,7 @@ protected:
         unsigned late = kNobody;  ///< joins when another one says so
     };
 
-    void SetUp() override { stay_on_this_host(name_.get()); }
+    void SetUp() override { stay_on_this_host(name_.get(), GetParam().link); }
     void TearDown() override { ::unsetenv("RMEM_DEAD_TIMEOUT"); }
     /// A node that is stopped is not to be taken for dead, however long this test itself has to
     /// wait. Before run().

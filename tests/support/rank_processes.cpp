@@ -29,6 +29,13 @@ std::string unique_ring_name() {
     return fmt::format("test-{}-{}", ::getpid(), ++count);
 }
 
+/// All ranks meet in one place, of this process.
+const RingSetup& with_group(RingSetup& setup, const std::string& ring) {
+    const LinkKind link = parse_link(setup.link);
+    if (is_remote(link)) setup.extra.try_emplace("RMEM_GROUP", own_group(ring, link));
+    return setup;
+}
+
 std::unique_ptr<RankHost> make_host(const RingSetup& setup, const std::string& ring) {
     if (setup.ranks > kMaxTestRanks) throw std::invalid_argument("more ranks than kMaxTestRanks");
     if (setup.link == "sim") return std::make_unique<SimulatedRanks>(setup, ring);
@@ -99,8 +106,7 @@ std::map<std::string, std::string> environment_of(const RingSetup& setup, const 
         {"RMEM_PARTITION", std::to_string(setup.partition)},
         {"RMEM_JOIN_TIMEOUT", setup.join_timeout},
     };
-    if (setup.link == "udp") {
-        variables["RMEM_GROUP"] = own_group(ring);
+    if (is_remote(parse_link(setup.link))) {
         variables["RMEM_INTERFACE"] = "lo";
         variables["RMEM_DEAD_TIMEOUT"] = "1s";
     }
@@ -136,6 +142,8 @@ std::string describe(Place place) {
 // ---- RankProcesses
 
 RankProcesses::RankProcesses(RingSetup setup)
-    : setup_(std::move(setup)), name_(unique_ring_name()), host_(make_host(setup_, name_)) {}
+    : setup_(std::move(setup)),
+      name_(unique_ring_name()),
+      host_(make_host(with_group(setup_, name_), name_)) {}
 
 }  // namespace rmem::test

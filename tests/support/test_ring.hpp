@@ -71,7 +71,7 @@ public:
         config_.system_hash = spec.system_bytes == 0 ? 0 : 1;
         config_.timing = parse_timing(spec.timing);
         config_.bound_ns = spec.bound_ns;
-        if (config_.is_remote()) stay_on_this_host(name());
+        if (config_.is_remote()) stay_on_this_host(name(), config_.link);
         for (unsigned n = 0; n < (config_.is_remote() ? spec.nodes : 1); ++n) {
             rings_.push_back(open(n));
         }
@@ -97,7 +97,7 @@ public:
     std::string segment(unsigned node) const { return config_.segment_name(node); }
     /// For commands of a shell that join this ring.
     std::string environment() const {
-        return "RMEM_INTERFACE=lo RMEM_GROUP=" + own_group(name_.get());
+        return "RMEM_INTERFACE=lo RMEM_GROUP=" + own_group(name_.get(), config_.link);
     }
 
     unsigned first_rank(unsigned node) const {

@@ -187,7 +187,7 @@ void add_conform(cli::App& app) {
     command->footer(kExamples);
 
     cli::Option* link = command->add_option("--link", o.link, "Its link")
-                            ->check(cli::is_member({"direct", "ring", "udp"}))
+                            ->check(cli::is_member({"direct", "ring", "udp", "fabric"}))
                             ->capture_default_str();
     cli::Option* timing =
         command->add_option("--timing", o.timing, "Timing profile (not link direct)");

@@ -182,7 +182,7 @@ void run(BenchOptions options) {
     options.bytes = options.size.empty() ? large ? std::size_t{1} << 20 : 8
                                          : size_option("--bytes", options.size);
     check(options);
-    const bool is_apart = options.group.link == "udp";
+    const bool is_apart = rmem::is_remote(rmem::parse_link(options.group.link));
     options.plan.bytes = options.bytes;
     if (large) options.plan.batch = 20;
     // Each node of udp has a partition of its own to send from; one message and the next are to
@@ -237,7 +237,8 @@ void add_bench(cli::App& app) {
         ->check(cli::range(2, 256))
         ->capture_default_str();
     bench->add_option("--bytes", options->size, "Bytes of a message (default 8; bandwidth 1M)");
-    bench->add_option("--link", options->group.link, "direct, ring or udp")->capture_default_str();
+    bench->add_option("--link", options->group.link, "direct, ring, udp or fabric")
+        ->capture_default_str();
     bench->add_option("--layout", options->group.layout, "inline or paper")->capture_default_str();
     bench->add_option("--timing", options->group.timing, "Timing profile (rmem profiles)");
     bench->add_option("--barrier", options->group.barrier, "arrival or paper")

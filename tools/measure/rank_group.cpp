@@ -68,7 +68,8 @@ void set_environment(const GroupOptions& options, const std::string& ring) {
     set("RMEM_PARTITION", options.partition);
     set("RMEM_SPIN", options.spin);
     set("RMEM_SIZE", std::to_string(kUserBytes));
-    if (options.link == "udp") ::setenv("RMEM_INTERFACE", "lo", 0);  // all are on this host
+    if (options.link == "udp" || options.link == "fabric")
+        ::setenv("RMEM_INTERFACE", "lo", 0);  // all are on this host
     for (const char* other : {"RMEM_NODE", "RMEM_NODES", "RMEM_FAULTS", "RMEM_CHECK"}) {
         ::unsetenv(other);
     }
@@ -83,7 +84,7 @@ void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results
     checked(bbp_init(&me, &ranks));
     pin_to(processor);
     // On udp each rank has a segment of its own, and the floor needs one that is common.
-    const bool is_apart = std::string_view(std::getenv("RMEM_LINK")) == "udp";
+    const bool is_apart = rmem::is_remote(rmem::parse_link(std::getenv("RMEM_LINK")));
     const auto mapping = rmem::Ring::attach(is_apart ? ring + "@0" : ring);
     RankContext context{rank, static_cast<unsigned>(ranks), mapping->bank(0), results};
     body(context);

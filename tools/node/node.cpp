@@ -71,11 +71,15 @@ constexpr Setting kSettings[] = {
     {"--nodes", "RMEM_NODES", "Number of nodes of the ring"},
     {"--ranks", "RMEM_RANKS", "Number of ranks of the ring (default: one per node)"},
     {"--link", "RMEM_LINK",
-     "udp, which is the default; for --unit and for --munet alone also direct or ring"},
+     "udp, which is the default, or fabric; for --unit and for --munet alone also direct or "
+     "ring"},
 };
 
 constexpr Setting kNetworkSettings[] = {
-    {"--group", "RMEM_GROUP", "Meeting point: a multicast address:port, or each node's address"},
+    {"--group", "RMEM_GROUP",
+     "Meeting point: a multicast address:port, each node's address, or a directory (fabric)"},
+    {"--provider", "RMEM_PROVIDER", "Of link fabric: a provider of libfabric, such as tcp"},
+    {"--topology", "RMEM_TOPOLOGY", "Of link fabric: a file that says which nodes share a rack"},
     {"--interface", "RMEM_INTERFACE", "Interface to meet on, by name or address"},
     {"--key-file", "RMEM_KEY_FILE", "The key that all nodes share; `rmem key` makes one"},
     {"--dead-timeout", "RMEM_DEAD_TIMEOUT", "A node that is silent for this long counts as dead"},
@@ -238,15 +242,15 @@ rmem::RingConfig configure(const NodeOptions& options, bool* is_alone) {
         if (!environment.ring) config.name = rmem::RingConfig{}.name;
         return config;
     }
-    const bool is_udp = !environment.link || *environment.link == rmem::LinkKind::udp;
-    if (!is_udp && !options.munet.wanted() && !options.unit) {
+    const bool is_remote = !environment.link || rmem::is_remote(*environment.link);
+    if (!is_remote && !options.munet.wanted() && !options.unit) {
         throw rmem::Error(
             rmem::Errc::unknown_link,
-            fmt::format("RMEM_LINK: there is no engine to run on link {}; give udp, --unit "
-                        "or --munet",
+            fmt::format("RMEM_LINK: there is no engine to run on link {}; give udp or fabric, "
+                        "--unit or --munet",
                         rmem::name_of(*environment.link)));
     }
-    if (is_udp) set_variable("RMEM_LINK", "udp");
+    if (!environment.link) set_variable("RMEM_LINK", "udp");
     return billboard::ring_config(rmem::Environment::read());
 }
 

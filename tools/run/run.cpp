@@ -201,7 +201,7 @@ void check_settings(const rmem::Environment& environment, const rmem::RingConfig
         throw rmem::Error(
             rmem::Errc::unknown_link,
             "link sim does not join processes, its programs are functions in one (`rmem "
-            "sim`); give --link direct, ring or udp");
+            "sim`); give --link direct, ring, udp or fabric");
     }
     if (config.nodes > config.ranks) {
         throw rmem::Error(
@@ -212,7 +212,8 @@ void check_settings(const rmem::Environment& environment, const rmem::RingConfig
     // A message that each rank would repeat is printed once.
     if (environment.faults) rmem::FaultPlan::parse(*environment.faults, config.nodes, config.link);
     if (config.link == rmem::LinkKind::ring) rmem::RingOptions::from(environment, config);
-    if (config.is_remote()) rmem::udp::Endpoints::read(config.nodes);
+    if (config.link == rmem::LinkKind::udp) rmem::udp::Endpoints::read(config.nodes);
+    if (config.link == rmem::LinkKind::fabric) rmem::fabric::Settings::read(config.nodes);
     if (const char* spin = rmem::environment_setting("RMEM_SPIN")) {
         rmem::parse_unsigned("RMEM_SPIN", spin, rmem::kMaxSpinPolls);
     }

@@ -2,6 +2,7 @@
 #include "rmem/link/udp/engine.hpp"
 
 #include "rmem/base/fence.hpp"
+#include "rmem/link/fabric/make_endpoint.hpp"
 #include "rmem/link/udp/socket.hpp"
 #include "rmem/ring/twin.hpp"
 
@@ -54,10 +55,14 @@ NodeBoard& counted(NodeBoard& board) {
 }
 
 std::unique_ptr<Carrier> make_carrier(const Ring& ring, const EngineSettings& settings) {
+    const RingConfig& config = ring.config();
+    if (settings.fabric)
+        return fabric::make_endpoint(
+            {*settings.fabric, config.name, ring.own_node(), config.nodes});
     SocketSettings socket;
     socket.endpoints = settings.endpoints;
     socket.node = ring.own_node();
-    socket.nodes = ring.config().nodes;
+    socket.nodes = config.nodes;
     return std::make_unique<Socket>(socket);
 }
 
@@ -70,7 +75,7 @@ CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const C
     config.exchange.salt = true_random();
     config.exchange.bank_bytes = ring.config().bank_bytes();
     config.exchange.payload = settings.payload;
-    if (!settings.endpoints.leave_host())
+    if (settings.fabric || !settings.endpoints.leave_host())
         config.exchange.sure = settings.payload;
     config.dead_ns = settings.dead_ns;
     config.socket_room = carrier.bytes_held();

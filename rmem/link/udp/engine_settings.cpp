@@ -23,12 +23,12 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-std::size_t read_payload(const Endpoints& endpoints) {
+namespace {
+
+/// RMEM_PAYLOAD; none: it is unset.
+std::optional<std::size_t> given_payload() {
     const std::string text = variable("RMEM_PAYLOAD");
-    if (text.empty()) {
-        const std::size_t most = endpoints.longest_datagram().value_or(kDefaultPayload);
-        return std::clamp(most / kWordBytes * kWordBytes, kLeastPayload, kMostPayload);
-    }
+    if (text.empty()) return std::nullopt;
     const std::size_t bytes = parse_size("RMEM_PAYLOAD", text);
     if (bytes >= kLeastPayload && bytes <= kMostPayload && bytes % kWordBytes == 0) return bytes;
     throw Error(
@@ -37,6 +37,14 @@ std::size_t read_payload(const Endpoints& endpoints) {
             "RMEM_PAYLOAD={} is not a valid datagram size; it must be a multiple of {} from {} to "
             "{} bytes",
             bytes, kWordBytes, kLeastPayload, kMostPayload));
+}
+
+}  // namespace
+
+std::size_t read_payload(const Endpoints& endpoints) {
+    if (const auto given = given_payload()) return *given;
+    const std::size_t most = endpoints.longest_datagram().value_or(kDefaultPayload);
+    return std::clamp(most / kWordBytes * kWordBytes, kLeastPayload, kMostPayload);
 }
 
 namespace {
@@ -61,25 +69,30 @@ bool read_insecure() {
                 fmt::format("RMEM_INSECURE={} is not valid; it must be 0, 1 or unset", text));
 }
 
-std::optional<MasterKey> read_master_key(const Endpoints& endpoints) {
+std::optional<MasterKey> read_master_key(const EngineSettings& settings) {
     if (const std::string file = variable("RMEM_KEY_FILE"); !file.empty()) return read_key(file);
-    if (read_insecure() || !endpoints.leave_host()) return std::nullopt;
+    if (read_insecure() || !settings.leave_host()) return std::nullopt;
     throw Error(
         Errc::bad_key,
         fmt::format(
             "other hosts may hear the ring ({}), and write into it; set RMEM_KEY_FILE to a key "
             "that `rmem key` made, or RMEM_INSECURE=1 where the network is yours alone, or "
             "RMEM_INTERFACE=lo to stay on this host",
-            endpoints.text()));
+            settings.way()));
 }
 
 }  // namespace
 
 EngineSettings EngineSettings::read(const RingConfig& config) {
     EngineSettings settings;
-    settings.endpoints = Endpoints::read(config.nodes);
-    settings.key = read_master_key(settings.endpoints);
-    settings.payload = read_payload(settings.endpoints);
+    if (config.link == LinkKind::fabric) {
+        settings.fabric = fabric::Settings::read(config.nodes);
+    } else {
+        settings.endpoints = Endpoints::read(config.nodes);
+    }
+    settings.key = read_master_key(settings);
+    settings.payload =
+        settings.fabric ? given_payload().value_or(kMostPayload) : read_payload(settings.endpoints);
     settings.dead_ns = read_dead_timeout();
     if (const std::string faults = variable("RMEM_FAULTS"); !faults.empty()) {
         settings.faults = FaultPlan::parse(faults, config.nodes, config.link);

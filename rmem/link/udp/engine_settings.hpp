@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What an engine of the udp link is told: by the environment, or by tests.
+/// What an engine of link udp or fabric is told: by the environment, or by tests.
 ///
 /// RMEM_GROUP, RMEM_INTERFACE   where the nodes hear each other (rmem/link/udp/endpoints.hpp)
+///                              and, on link fabric, rmem/link/fabric/settings.hpp
 /// RMEM_KEY_FILE                the ring's key (rmem/link/udp/key_file.hpp). Nodes that other hosts
 ///                              may hear need one,
 /// RMEM_INSECURE                unless this is 1: then everybody on the network may write into the
 ///                              ring
 /// RMEM_PAYLOAD                 bytes of the longest datagram that reaches this node; unset: as the
-///                              MTU on the way to the others says
+///                              MTU on the way to the others says; on link fabric the longest
 /// RMEM_DEAD_TIMEOUT            a node without a word for this time counts as dead
 /// RMEM_FAULTS                  what is to go wrong (rmem/wire/faults.hpp)
 ///
@@ -17,6 +18,7 @@
 /// what to do.
 
 #include "rmem/config.hpp"
+#include "rmem/link/fabric/settings.hpp"
 #include "rmem/link/udp/endpoints.hpp"
 #include "rmem/link/udp/key_file.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
@@ -29,11 +31,17 @@
 namespace rmem::udp {
 
 struct EngineSettings {
-    Endpoints endpoints;
+    Endpoints endpoints;                     ///< link udp
+    std::optional<fabric::Settings> fabric;  ///< link fabric
     std::optional<MasterKey> key;
     std::size_t payload = kDefaultPayload;  ///< of the longest datagram that reaches this node
     std::int64_t dead_ns = kDeadNs;
     FaultPlan faults;
+
+    /// Whether other hosts may hear this node, and speak to it.
+    bool leave_host() const { return fabric ? fabric->leave_host() : endpoints.leave_host(); }
+    /// For people: how the nodes hear each other.
+    std::string way() const { return fabric ? fabric->text() : endpoints.text(); }
 
     RMEM_API static EngineSettings read(const RingConfig& config);
 };

@@ -241,7 +241,7 @@ void stays(int, int, int, int) {
 
 TEST_P(Fm1, a_handler_that_does_not_return_is_seen_by_others) {
     RMEM_SKIP_IF_SIMULATED("each node counts for itself there");
-    if (std::string_view(GetParam().link) == "udp")
+    if (is_remote(parse_link(GetParam().link)))
         GTEST_SKIP() << "the other node has a segment of its own";
     run(2, [](Rank& me) {
         Session session;

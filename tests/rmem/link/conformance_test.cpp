@@ -15,6 +15,9 @@ INSTANTIATE_TEST_SUITE_P(Udp, LinkConformance,
                          conformance_cases(LinkKind::udp,
                                            {"none", "scramnet-burst", "scramnet-burst-plus"}),
                          conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Fabric, LinkConformance,
+                         conformance_cases(LinkKind::fabric, {"none", "scramnet-burst"}),
+                         conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Sim, LinkConformance,
                          conformance_cases(LinkKind::sim,
                                            {"none", "scramnet-burst", "scramnet-burst-plus",

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <iterator>
 #include <sstream>
@@ -44,14 +45,17 @@ INSTANTIATE_TEST_SUITE_P(
                                {"--link", "ring", "--timing", "scramnet-burst-plus"}},
                       LinkCase{"ring_by_pointer",
                                {"--link", "ring", "--timing", "gt200", "--reading", "pointer"}},
-                      LinkCase{"udp", {"--link", "udp"}},
+                      LinkCase{"fabric", {"--link", "fabric"}}, LinkCase{"udp", {"--link", "udp"}},
                       LinkCase{"udp_that_loses", {"--link", "udp", "--faults", "drop:share=2%"}}),
     [](const auto& one) { return std::string(one.param.name); });
 
 /// The command, in a network of its own.
 Ran run_alone(const std::vector<std::string>& words) {
     const RingName network;
-    std::string line = "RMEM_INTERFACE=lo RMEM_GROUP=" + own_group(network.get()) + " " RMEM_TOOL;
+    const bool is_fabric = std::count(words.begin(), words.end(), "fabric") != 0;
+    std::string line = "RMEM_INTERFACE=lo RMEM_GROUP=" +
+                       own_group(network.get(), is_fabric ? LinkKind::fabric : LinkKind::udp) +
+                       " " RMEM_TOOL;
     for (const std::string& word : words) line += " " + word;
     return run_tool(run_script({"-n", "1", "--no-label"}, line));
 }

@@ -26,7 +26,9 @@ namespace rmem::udp {
 inline constexpr std::uint32_t kMagic = 0x55454d52;  ///< "RMEU"
 inline constexpr std::uint8_t kVersion = 4;
 inline constexpr std::size_t kHeaderBytes = 56;
-inline constexpr std::size_t kTagBytes = 16;  ///< of either kind of tag
+inline constexpr std::size_t kOriginAt = 6;        ///< of the header: whose datagram it is
+inline constexpr std::size_t kIncarnationAt = 16;  ///< and of which incarnation
+inline constexpr std::size_t kTagBytes = 16;       ///< of either kind of tag
 inline constexpr std::size_t kEnvelopeBytes = kHeaderBytes + kTagBytes;
 inline constexpr std::size_t kSectionHeadBytes = 4;
 
@@ -96,9 +98,9 @@ struct Header {
     }
     void write(std::byte* to) const noexcept {
         to[5] = static_cast<std::byte>(tag_kind);
-        store(to + 6, origin);
+        store(to + kOriginAt, origin);
         store(to + 8, ring);
-        store(to + 16, incarnation);
+        store(to + kIncarnationAt, incarnation);
         store(to + 24, salt);
         store(to + kPayloadAt, payload);
         restamp(to, number, sent_ns, newest);

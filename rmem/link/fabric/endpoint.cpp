@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/fabric/endpoint.hpp"
+
+#include "rmem/base/clock.hpp"
+#include "rmem/base/little_endian.hpp"
+#include "rmem/link/fabric/kept_signals.hpp"
+#include "rmem/link/udp/protocol/datagram.hpp"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace rmem::fabric {
+
+namespace {
+
+constexpr std::uint32_t kMark = 0x46454d52;  // "RMEF"
+constexpr std::size_t kCompletions = 4096;
+
+[[noreturn]] void fail(const char* doing, int error, const std::string& advice = "") {
+    const int code = error < 0 ? -error : error;
+    throw Error(code == FI_EADDRINUSE ? Errc::bad_environment : Errc::system,
+                fmt::format("{}: {}{}{}", doing, library().strerror(code),
+                            advice.empty() ? "" : "; ", advice));
+}
+
+void need(int result, const char* doing) {
+    if (result != 0) fail(doing, result);
+}
+
+/// In front of a piece that a head passes on.
+void write_mark(std::byte* at, unsigned racks) noexcept {
+    udp::store(at, kMark);
+    udp::store(at + sizeof kMark, static_cast<std::uint32_t>(racks));
+}
+
+Bootstrap::Name name_of(const udp::Address& address) {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(address.port);
+    name.sin_addr.s_addr = htonl(address.ip);
+    Bootstrap::Name bytes(sizeof name);
+    std::memcpy(bytes.data(), &name, sizeof name);
+    return bytes;
+}
+
+/// Of what the provider can have under way, for each peer: one that takes nothing must leave room
+/// for the others.
+unsigned share_of(const fi_info& info, unsigned nodes) {
+    return static_cast<unsigned>(std::max<std::size_t>(info.tx_attr->size / nodes, 1));
+}
+
+/// What shm calls the process at that address, and its segment; empty: it is no such address.
+std::string shm_segment_of(const Bootstrap::Name& name) {
+    const std::string text(reinterpret_cast<const char*>(name.data()),
+                           ::strnlen(reinterpret_cast<const char*>(name.data()), name.size()));
+    constexpr std::string_view kBefore = "fi_shm://";
+    return text.starts_with(kBefore) ? text.substr(kBefore.size()) : "";
+}
+
+/// shm ends a process that sends to one that is gone.
+bool is_gone(const Bootstrap::Name& name) {
+    const std::string segment = shm_segment_of(name);
+    if (segment.empty()) return false;
+    const int pid = std::atoi(segment.c_str());
+    return pid <= 0 || ::kill(pid, 0) != 0 || ::access(("/dev/shm/" + segment).c_str(), F_OK) != 0;
+}
+
+/// A node that was killed could not remove its segment.
+void remove_segment_of(const Bootstrap::Name& former) {
+    const std::string segment = shm_segment_of(former);
+    if (!segment.empty() && is_gone(former)) ::shm_unlink(("/" + segment).c_str());
+}
+
+}  // namespace
+
+Endpoint::Endpoint(const EndpointSettings& settings)
+    : node_(settings.node),
+      nodes_(settings.nodes),
+      topology_(settings.fabric.topology.value_or(Topology(settings.nodes))),
+      info_(choose_provider(settings.fabric, settings.node)),
+      pieces_([this](std::byte* memory, std::size_t bytes) {
+          return registered(memory, bytes, FI_SEND, nullptr);
+      }),
+      outbound_(settings.nodes, share_of(*info_, settings.nodes), pieces_, *this),
+      names_(settings.nodes),
+      peers_(settings.nodes, FI_ADDR_NOTAVAIL),
+      heard_(settings.nodes),
+      may_have_moved_(settings.nodes) {
+    open(settings);
+    make_handle();
+    fresh_.reserve(kMostEntries);
+    for (Arena& arena : arenas_) {
+        arena.bytes = std::make_unique_for_overwrite<std::byte[]>(kArenaBytes);
+        registered(arena.bytes.get(), kArenaBytes, FI_RECV, &arena.registration);
+        post(arena);
+    }
+    if (!settings.fabric.directory.empty()) {
+        bootstrap_.emplace(settings.fabric.directory, settings.ring, provider());
+        if (const auto former = bootstrap_->find(node_)) remove_segment_of(*former);
+        bootstrap_->publish(node_, own_name_);
+        find_next_ns_ = 0;
+    } else {
+        for (unsigned n = 0; n < nodes_; ++n) {
+            if (n != node_) set_address(n, name_of(settings.fabric.nodes.at(n)));
+        }
+    }
+}
+
+Endpoint::~Endpoint() {
+    if (bootstrap_) bootstrap_->withdraw(node_, own_name_);
+    // What has just been sent tells the others that this node goes.
+    const std::int64_t begin = now_ns();
+    while (outbound_.under_way() != 0 && now_ns() - begin < kCloseNs) {
+        looks_ = kLooksAtSent;
+        progress(now_ns());
+    }
+}
+
+void Endpoint::open(const EndpointSettings& settings) {
+    const KeptSignals kept;
+    fid_fabric* fabric = nullptr;
+    need(library().fabric(info_->fabric_attr, &fabric, nullptr), "opening the fabric");
+    fabric_.reset(fabric);
+    fid_domain* domain = nullptr;
+    need(::fi_domain(fabric_.get(), info_.get(), &domain, nullptr), "opening the domain");
+    domain_.reset(domain);
+
+    fi_av_attr vector{};
+    vector.type = FI_AV_TABLE;
+    vector.count = nodes_;
+    fid_av* addresses = nullptr;
+    need(::fi_av_open(domain_.get(), &vector, &addresses, nullptr), "making the address vector");
+    addresses_.reset(addresses);
+
+    // A queue with a descriptor costs two system calls for each entry where libfabric makes it out
+    // of others. So ofi_rxm has one for what is sent alone: beneath it is the descriptor of the
+    // connections, which is readable when something comes, too.
+    if (provider().ends_with(";ofi_rxm")) sent_.reset(make_queue(FI_WAIT_FD));
+    has_descriptor_ = sent_ != nullptr;
+    if (!has_descriptor_) received_.reset(make_queue(FI_WAIT_FD));
+    has_descriptor_ = has_descriptor_ || received_ != nullptr;
+    if (!received_) received_.reset(make_queue(FI_WAIT_NONE));
+    if (!received_) fail("making the completion queue", FI_ENOSYS);
+
+    fid_ep* endpoint = nullptr;
+    const auto start = [&](int error) {
+        if (error == 0) return;
+        fail(
+            fmt::format("starting node {}'s endpoint of {}", node_, provider()).c_str(), error,
+            settings.fabric.nodes.empty()
+                ? ""
+                : fmt::format("is the node running already? Otherwise give it another address than "
+                              "{} in RMEM_GROUP",
+                              udp::to_text(settings.fabric.nodes.at(node_))));
+    };
+    start(::fi_endpoint(domain_.get(), info_.get(), &endpoint, nullptr));
+    endpoint_.reset(endpoint);
+    need(::fi_ep_bind(endpoint, &addresses_->fid, 0), "giving the endpoint addresses");
+    const std::uint64_t both = FI_TRANSMIT | FI_RECV;
+    need(::fi_ep_bind(endpoint, &received_->fid, sent_ ? FI_RECV : both),
+         "giving the endpoint a queue");
+    if (sent_) need(::fi_ep_bind(endpoint, &sent_->fid, FI_TRANSMIT), "giving it one more");
+    start(::fi_enable(endpoint));
+    // Not before: shm has no place for it until then.
+    std::size_t least = kMostPieceBytes + kMarkBytes;
+    need(::fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least),
+         "saying how long a piece may be");
+    own_name_.resize(Bootstrap::kMostNameBytes);
+    std::size_t length = own_name_.size();
+    need(::fi_getname(&endpoint->fid, own_name_.data(), &length), "asking for the own address");
+    own_name_.resize(length);
+}
+
+/// Null: the provider has none of that kind.
+fid_cq* Endpoint::make_queue(fi_wait_obj wait) {
+    fi_cq_attr attributes{};
+    attributes.size = kCompletions;
+    attributes.format = FI_CQ_FORMAT_DATA;
+    attributes.wait_obj = wait;
+    fid_cq* queue = nullptr;
+    return ::fi_cq_open(domain_.get(), &attributes, &queue, nullptr) == 0 ? queue : nullptr;
+}
+
+/// One for what the completion queue tells, and for what it cannot.
+void Endpoint::make_handle() {
+    handle_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+    timer_ = Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+    if (handle_.get() < 0 || timer_.get() < 0) fail("making a descriptor to wait for", errno);
+    const auto add = [this](int descriptor) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (::epoll_ctl(handle_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
+            fail("waiting for the completion queue", errno);
+    };
+    add(timer_.get());
+    int descriptor = -1;
+    has_descriptor_ =
+        has_descriptor_ && ::fi_control(&told_by_descriptor()->fid, FI_GETWAIT, &descriptor) == 0;
+    if (has_descriptor_) add(descriptor);
+}
+
+/// As the provider names it; null: it does not want to know.
+void* Endpoint::registered(std::byte* memory, std::size_t bytes, std::uint64_t access,
+                           Fid<fid_mr>* keep) {
+    if ((info_->domain_attr->mr_mode & FI_MR_LOCAL) == 0) return nullptr;
+    fid_mr* registration = nullptr;
+    need(::fi_mr_reg(domain_.get(), memory, bytes, access, 0, 0, 0, &registration, nullptr),
+         "registering memory");
+    if (keep == nullptr) keep = &registrations_.emplace_back();
+    keep->reset(registration);
+    return ::fi_mr_desc(registration);
+}
+
+void Endpoint::post(Arena& arena) noexcept {
+    iovec part{arena.bytes.get(), kArenaBytes};
+    void* descriptor = arena.registration ? ::fi_mr_desc(arena.registration.get()) : nullptr;
+    fi_msg message{};
+    message.msg_iov = &part;
+    message.desc = &descriptor;
+    message.iov_count = 1;
+    message.addr = FI_ADDR_UNSPEC;
+    message.context = &arena.context;
+    const auto error = ::fi_recvmsg(endpoint_.get(), &message, FI_MULTI_RECV);
+    arena.is_full = error != 0;  // tried again with the next look
+    if (error != 0 && error != -FI_EAGAIN) {
+        ++counters_.receive_errors;
+        note_error(static_cast<int>(-error));
+    }
+}
+
+// ---- Who is where
+
+void Endpoint::set_address(unsigned peer, const Bootstrap::Name& name) {
+    // The old one stays until then: udp;ofi_rxd takes a number that is used again for the old peer.
+    fi_addr_t address = FI_ADDR_NOTAVAIL;
+    if (::fi_av_insert(addresses_.get(), name.data(), 1, &address, 0, nullptr) != 1) return;
+    const fi_addr_t former = std::exchange(peers_[peer], address);
+    if (former != FI_ADDR_NOTAVAIL)
+        ::fi_av_remove(addresses_.get(), const_cast<fi_addr_t*>(&former), 1, 0);
+    names_[peer] = name;
+    outbound_.has_moved(peer);
+}
+
+/// Those that are not reached often, the others now and then.
+void Endpoint::find_peers(std::int64_t now) noexcept {
+    if (!bootstrap_ || now < find_next_ns_) return;
+    found_ns_ = now;
+    const bool looks_at_all = now >= keep_next_ns_;
+    if (looks_at_all) keep_next_ns_ = now + kKeepNs;
+    bool lacks_any = false;
+    try {
+        if (looks_at_all && !bootstrap_->is_published(node_, own_name_))
+            bootstrap_->publish(node_, own_name_);
+        for (unsigned n = 0; n < nodes_; ++n) {
+            if (n == node_) continue;
+            const bool is_lost =
+                peers_[n] == FI_ADDR_NOTAVAIL || outbound_.is_out(n) || may_have_moved_[n];
+            if (!is_lost && !looks_at_all) continue;
+            may_have_moved_[n] = false;
+            const auto name = bootstrap_->find(n);
+            if (name && *name != names_[n] && !is_gone(*name)) set_address(n, *name);
+            lacks_any = lacks_any || peers_[n] == FI_ADDR_NOTAVAIL || outbound_.is_out(n);
+        }
+    } catch (const std::exception&) {  // the directory is not there just now, or no memory
+    }
+    find_next_ns_ = now + (lacks_any ? kFindNs : kKeepNs);
+}
+
+// ---- Sending
+
+Endpoint::Sending* Endpoint::sending_for(Piece& piece, unsigned peer) {
+    if (spare_.empty()) {
+        sendings_.push_back(std::make_unique<Sending>());
+        spare_.reserve(sendings_.size());
+        spare_.push_back(sendings_.back().get());
+    }
+    Sending* const sending = spare_.back();
+    spare_.pop_back();
+    sending->piece = &piece;
+    sending->peer = peer;
+    sending->address = outbound_.address_of(peer);
+    return sending;
+}
+
+Wire::Given Endpoint::give(unsigned peer, const Piece& piece, unsigned racks) noexcept {
+    if (peers_[peer] == FI_ADDR_NOTAVAIL) return Given::failed;
+    const std::size_t before = racks == 0 ? 0 : kMarkBytes;
+    std::byte* const from = piece.datagram_bytes() - before;
+    if (racks != 0) write_mark(from, racks);
+    const std::size_t bytes = piece.length + before;
+    Sending* const sending = sending_for(const_cast<Piece&>(piece), peer);
+    // Not injected: of what a broken connection takes along that would tell nothing.
+    const ssize_t result = ::fi_send(endpoint_.get(), from, bytes, piece.registration, peers_[peer],
+                                     &sending->context);
+    if (result == 0) return Given::taken;
+    spare_.push_back(sending);
+    if (result == -FI_EAGAIN) return Given::full;
+    note_error(static_cast<int>(-result));
+    return Given::failed;
+}
+
+bool Endpoint::send(std::span<const std::byte> datagram) noexcept {
+    queue(datagram);
+    return flush() == 0;
+}
+
+void Endpoint::queue(std::span<const std::byte> datagram) noexcept {
+    if (open_ != nullptr && open_->room - open_->length < datagram.size()) flush();
+    if (open_ == nullptr) open_ = pieces_.take(datagram.size());
+    if (open_ == nullptr) {
+        lacked_memory_ += nodes_ - 1;
+        return;
+    }
+    std::memcpy(open_->datagram_bytes() + open_->length, datagram.data(), datagram.size());
+    open_->length += datagram.size();
+    if (++open_->datagrams == kMostInBatch) flush();
+}
+
+std::size_t Endpoint::flush() noexcept {
+    if (open_ == nullptr) return 0;
+    const NotSent before = outbound_.not_sent();
+    Piece& piece = *std::exchange(open_, nullptr);
+    send_piece(piece, now_ns());
+    pieces_.leave(piece);
+    const NotSent& after = outbound_.not_sent();
+    count();
+    return static_cast<std::size_t>(after.no_room - before.no_room + after.refused -
+                                    before.refused);
+}
+
+void Endpoint::send_piece(Piece& piece, std::int64_t now) noexcept {
+    if (planned_at_ != outbound_.changes()) {
+        planned_at_ = outbound_.changes();
+        plan_ = topology_.plan(node_, [this](unsigned n) { return outbound_.is_met(n); });
+    }
+    for (const Topology::Stop& stop : plan_) outbound_.send(stop.node, piece, stop.racks, now);
+}
+
+void Endpoint::count() noexcept {
+    counters_.sent = outbound_.sent();
+    counters_.refused = outbound_.not_sent().refused;
+    counters_.no_room = lacked_memory_ + outbound_.not_sent().no_room;
+}
+
+// ---- Receiving
+
+Endpoint::Datagrams Endpoint::receive() noexcept {
+    const std::int64_t now = now_ns();
+    given_.clear();
+    if (fresh_.empty()) {
+        for (Arena& arena : arenas_) {
+            if (arena.is_full) post(arena);
+        }
+        if (std::exchange(is_armed_, false)) {
+            std::uint64_t times = 0;
+            static_cast<void>(::read(timer_.get(), &times, sizeof times));
+        }
+        progress(now);
+        outbound_.retry(now);
+    }
+    for (const std::span<std::byte> piece : fresh_) take_piece(piece, now);
+    fresh_.clear();
+    find_peers(now);  // before they are answered
+    counters_.received += given_.size();
+    count();
+    return given_;
+}
+
+/// What the provider has done since; what came is in fresh_ then.
+void Endpoint::progress(std::int64_t now) noexcept {
+    const std::size_t came = read(received_.get(), now);
+    if (sent_ && outbound_.given() != 0) look_at_sent(now, came != 0);
+    // What is left in the queue makes no descriptor readable.
+    if (came == kMostEntries) arm(1);
+}
+
+/// Each look asks the provider to go on, which costs as much as a look for what has come.
+void Endpoint::look_at_sent(std::int64_t now, bool has_come) noexcept {
+    if (!has_come) ++looks_;
+    if (looks_ < kLooksAtSent && outbound_.given() < kManySent) return;
+    looks_ = 0;
+    static_cast<void>(read(sent_.get(), now));
+}
+
+/// Returns how many entries there were.
+std::size_t Endpoint::read(fid_cq* queue, std::int64_t now) noexcept {
+    std::array<fi_cq_data_entry, kMostEntries> entries;
+    const ssize_t count = ::fi_cq_read(queue, entries.data(), entries.size());
+    if (count == -FI_EAVAIL) take_error(queue, now);
+    if (count <= 0) return 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) take_entry(entries[i]);
+    return static_cast<std::size_t>(count);
+}
+
+void Endpoint::take_entry(const fi_cq_data_entry& entry) noexcept {
+    for (Arena& arena : arenas_) {
+        if (entry.op_context != &arena.context) continue;
+        if ((entry.flags & FI_MULTI_RECV) != 0) arena.is_full = true;
+        if ((entry.flags & FI_RECV) != 0 && entry.len != 0)
+            fresh_.emplace_back(static_cast<std::byte*>(entry.buf), entry.len);
+        return;
+    }
+    auto* const sending = static_cast<Sending*>(entry.op_context);
+    outbound_.has_reached(sending->peer, sending->address, *sending->piece);
+    spare_.push_back(sending);
+}
+
+void Endpoint::take_error(fid_cq* queue, std::int64_t now) noexcept {
+    fi_cq_err_entry entry{};
+    if (::fi_cq_readerr(queue, &entry, 0) != 1) return;
+    note_error(entry.err);
+    for (Arena& arena : arenas_) {
+        if (entry.op_context != &arena.context) continue;
+        ++counters_.receive_errors;
+        arena.is_full = true;
+        return;
+    }
+    auto* const sending = static_cast<Sending*>(entry.op_context);
+    if (sending == nullptr) return;
+    outbound_.has_failed(sending->peer, sending->address, *sending->piece, now);
+    spare_.push_back(sending);
+}
+
+void Endpoint::take_piece(std::span<std::byte> bytes, std::int64_t now) noexcept {
+    if (bytes.size() > kMarkBytes && udp::load<std::uint32_t>(bytes.data()) == kMark) {
+        const auto racks = udp::load<std::uint32_t>(bytes.data() + sizeof kMark);
+        bytes = bytes.subspan(kMarkBytes);
+        pass_on(bytes, racks, now);
+    }
+    while (!bytes.empty()) {
+        const std::size_t length = udp::length_of_first(bytes);
+        if (length > udp::kMostPayload) ++counters_.oversized;
+        note_origin(bytes.first(length));
+        given_.push_back(bytes.first(length));
+        bytes = bytes.subspan(length);
+    }
+}
+
+/// Who speaks can be reached again, and in a new incarnation perhaps elsewhere. Both numbers are
+/// what it says itself, and no more than hints.
+void Endpoint::note_origin(std::span<const std::byte> datagram) noexcept {
+    if (datagram.size() < udp::kHeaderBytes) return;
+    const auto origin = udp::load<std::uint16_t>(datagram.data() + udp::kOriginAt);
+    if (origin >= nodes_ || origin == node_) return;
+    if (outbound_.is_out(origin)) outbound_.may_be_back(origin);
+    const auto incarnation = udp::load<std::uint64_t>(datagram.data() + udp::kIncarnationAt);
+    if (std::exchange(heard_[origin], incarnation) == incarnation) return;
+    may_have_moved_[origin] = true;
+    find_next_ns_ = std::min(find_next_ns_, found_ns_ + kLeastFindNs);
+}
+
+/// To the other nodes of this rack, and in a chain to the next one.
+void Endpoint::pass_on(std::span<const std::byte> bytes, unsigned racks,
+                       std::int64_t now) noexcept {
+    Piece* const piece = bytes.size() <= kMostPieceBytes ? pieces_.take(bytes.size()) : nullptr;
+    if (piece == nullptr) return;
+    std::memcpy(piece->datagram_bytes(), bytes.data(), bytes.size());
+    piece->length = bytes.size();
+    piece->datagrams = 1;
+    const auto reaches = [this](unsigned n) { return outbound_.is_met(n); };
+    for (const Topology::Stop& stop : topology_.pass_on(node_, racks, reaches))
+        outbound_.send(stop.node, *piece, stop.racks, now);
+    pieces_.leave(*piece);
+}
+
+// ---- Waiting
+
+void Endpoint::arm(std::int64_t ns) noexcept {
+    const itimerspec once{{0, 0}, {0, ns}};
+    ::timerfd_settime(timer_.get(), 0, &once, nullptr);
+    is_armed_ = true;
+}
+
+bool Endpoint::may_sleep() noexcept {
+    if (!fresh_.empty()) return false;
+    looks_ = kLooksAtSent;  // what has been sent is not to wake it
+    if (!has_descriptor_) {
+        if (!is_armed_) arm(kPolledNs);
+        return true;
+    }
+    fid* waited = &told_by_descriptor()->fid;
+    return ::fi_trywait(fabric_.get(), &waited, 1) == 0;
+}
+
+std::int64_t Endpoint::due_ns() const noexcept {
+    return std::min(outbound_.due_ns(), find_next_ns_);
+}
+
+std::unique_ptr<udp::Carrier> make_endpoint(const EndpointSettings& settings) {
+    return std::make_unique<Endpoint>(settings);
+}
+
+}  // namespace rmem::fabric
