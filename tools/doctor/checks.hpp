@@ -37,6 +37,11 @@ std::vector<Finding> check_processors(const CheckedJob& job);
 /// names.
 std::vector<Finding> check_network();
 
+/// What libfabric offers for link fabric: a finding for each provider, by its name, RMEM_GROUP
+/// where RMEM_LINK is fabric, and libfabric where nothing will do. Takes a second or two: endpoints
+/// of this host talk to each other.
+std::vector<Finding> check_fabric();
+
 /// Files of one line below /proc and /sys; empty when there is none.
 std::string first_line(const std::string& path);
 

@@ -23,6 +23,7 @@ Examples:
   rmem doctor -n 16                     for jobs of sixteen
   RMEM_LINK=udp RMEM_INTERFACE=eth0 rmem doctor
                                         for a ring over several hosts
+  rmem doctor --fabric                  providers of libfabric for link fabric: which, how fast
   rmem doctor --json | jq '.findings[] | select(.verdict != "ok")'
 
 The settings of the environment (RMEM_LINK, RMEM_SIZE, …) decide the needs of a ring; without
@@ -59,12 +60,17 @@ CheckedJob job_of(unsigned ranks) {
     return {ranks, rmem::SegmentLayout(billboard::ring_config(environment)).reserved};
 }
 
-void doctor(unsigned ranks, bool as_json) {
+std::vector<Finding> check_host(unsigned ranks) {
     const CheckedJob job = job_of(ranks);
     auto findings = check_memory(job);
     for (const auto& more : {check_processors(job), check_network()}) {
         findings.insert(findings.end(), more.begin(), more.end());
     }
+    return findings;
+}
+
+void doctor(unsigned ranks, bool of_fabric, bool as_json) {
+    const auto findings = of_fabric ? check_fabric() : check_host(ranks);
 
     nlohmann::json report = nlohmann::json::array();
     std::string text;
@@ -96,16 +102,18 @@ void doctor(unsigned ranks, bool as_json) {
 void add_doctor(cli::App& app) {
     struct Options {
         unsigned ranks = 4;
-        bool json = false;
+        bool fabric = false, json = false;
     };
     auto options = std::make_shared<Options>();
     cli::App* command = app.add_subcommand("doctor", "Check this host for troubles of rings");
     command->add_option("-n,--ranks", options->ranks, "For jobs of this many ranks")
         ->check(cli::range(1U, rmem::kMaxRanks))
         ->capture_default_str();
+    command->add_flag("--fabric", options->fabric,
+                      "Check libfabric's providers for link fabric, and nothing else");
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);
-    command->callback([options] { doctor(options->ranks, options->json); });
+    command->callback([options] { doctor(options->ranks, options->fabric, options->json); });
 }
 
 }  // namespace tools
