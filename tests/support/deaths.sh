@@ -12,8 +12,9 @@
 readonly seed=${RMEM_RESTART_SEED:-1} kills=${RMEM_RESTART_KILLS:-8}
 
 deaths() {
-    ring_restarts --seed "$seed" --ranks 3 --kills "$kills"
-    ring_restarts --seed "$seed" --nodes 3 --ranks 6 --daemons --kills "$kills"
+    local link=(--link "${RMEM_LINK:-udp}")
+    ring_restarts "${link[@]}" --seed "$seed" --ranks 3 --kills "$kills"
+    ring_restarts "${link[@]}" --seed "$seed" --nodes 3 --ranks 6 --daemons --kills "$kills"
 }
 
 partitions() {

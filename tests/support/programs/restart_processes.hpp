@@ -10,6 +10,7 @@
 /// Thread safety: one thread. Errors: std::system_error; `CheckFailed` when one ends by itself that
 /// should not.
 
+#include "rmem/base/link_kind.hpp"
 #include "tests/support/child.hpp"
 
 #include <sys/types.h>
@@ -29,7 +30,7 @@ struct RestartSettings {
 
     /// As bbp_init deals ranks out.
     unsigned node_of(unsigned rank) const { return rank * nodes / ranks; }
-    bool is_several_hosts() const { return link == "udp"; }
+    bool is_several_hosts() const { return is_remote(parse_link(link)); }
 };
 
 class RestartProcesses {

@@ -70,7 +70,8 @@ void prepare_environment(const Course& course) {
     set("RMEM_PARTITION", "16K");
     set("RMEM_JOIN_TIMEOUT", "5s", false);
     set("RMEM_DEAD_TIMEOUT", "1500ms", false);
-    if (course.settings.before.empty()) stay_on_this_host(course.ring);
+    if (course.settings.before.empty())
+        stay_on_this_host(course.ring, rmem::parse_link(course.settings.link));
 }
 
 void lead(const Course& course) {
@@ -97,8 +98,9 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(2U, kMostRanks))
         ->capture_default_str();
     app.add_option("--nodes", settings.nodes, "on how many nodes; without, one for each rank");
-    app.add_flag("--daemons", settings.daemons, "each node is run by a daemon (link udp)");
-    app.add_option("--link", settings.link, "udp, ring or direct")->capture_default_str();
+    app.add_flag("--daemons", settings.daemons,
+                 "each node is run by a daemon (link udp or fabric)");
+    app.add_option("--link", settings.link, "udp, fabric, ring or direct")->capture_default_str();
     app.add_option("--rmem", settings.rmem, "the rmem command, for daemons")->capture_default_str();
     app.add_option("--kills", course.kills, "how often some are killed")->capture_default_str();
     app.add_option("--seconds", course.seconds, "how long they talk at least")
