@@ -101,7 +101,8 @@ void Exchange::release(unsigned node, std::int64_t now) {
     Peer& peer = peers_[node];
     if (!peer.in || !std::exchange(peer.is_deferred, false)) return;
     apply_in_order(node, *peer.in, now);
-    owe_ack(peer, true, now);
+    // Of many that become members together most have written nothing yet, and all hear each answer.
+    if (published(node) != peer.acked) owe_ack(peer, true, now);
 }
 
 std::uint64_t Exchange::applied(unsigned node) const noexcept {

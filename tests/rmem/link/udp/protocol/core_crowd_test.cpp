@@ -47,6 +47,17 @@ TEST(CoreInACrowd, those_that_join_are_counted_until_shortly_after) {
     EXPECT_EQ(ring[0].core.joiners(ring.now), 0U);
 }
 
+TEST(CoreInACrowd, members_that_have_written_nothing_are_not_acknowledged_one_by_one) {
+    constexpr unsigned kNodes = 12;
+    Ring ring(kNodes);
+    for (unsigned n = 0; n < kNodes; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.run(100 * kMillisecond);
+    std::uint64_t alone = 0;
+    for (unsigned n = 0; n < kNodes; ++n) alone += ring[n].core.exchange().counters().acks_alone;
+    EXPECT_EQ(alone, 0U) << "each would be heard by all";
+}
+
 /// What the others have sent to the donor since it looked last, all at once.
 void give_all(Ring& ring, unsigned node, const std::vector<std::vector<std::byte>>& datagrams) {
     for (const auto& datagram : datagrams) {
