@@ -28,6 +28,15 @@ bool BatchHistory::take_memory_for(std::size_t bytes) noexcept {
     return take(ring_, room_);
 }
 
+std::size_t BatchHistory::memory_bytes() const noexcept {
+    std::size_t bytes = 0;
+    if (entries_) bytes += places_ * sizeof(Entry);
+    if (short_) bytes += places_ * kShortBytes;
+    if (middle_) bytes += places_ * kMiddleBytes;
+    if (ring_) bytes += room_;
+    return bytes;
+}
+
 std::byte* BatchHistory::bytes_of(const Entry& entry) const noexcept {
     const auto place = static_cast<std::size_t>(&entry - entries_.get());
     if (entry.bytes <= kShortBytes) return short_.get() + place * kShortBytes;

@@ -43,6 +43,8 @@ public:
     std::size_t bytes(std::uint64_t sequence) const noexcept { return entry(sequence).bytes; }
     /// Empty when it is not there.
     std::span<const std::byte> find(std::uint64_t sequence) const noexcept;
+    /// What has been taken; of its pages those are in use that were written to.
+    std::size_t memory_bytes() const noexcept;
 
 private:
     static constexpr std::size_t kShortBytes = 64;    // a word or two, or a message as short

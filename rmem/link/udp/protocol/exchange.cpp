@@ -109,6 +109,16 @@ std::uint64_t Exchange::applied(unsigned node) const noexcept {
     return peers_[node].in ? peers_[node].in->applied() : config_.first_sequence - 1;
 }
 
+std::size_t Exchange::memory_bytes() const noexcept {
+    std::size_t bytes = sizeof *this + out_.memory_bytes() + peers_.capacity() * sizeof(Peer);
+    for (const Peer& peer : peers_) {
+        if (peer.in) bytes += peer.in->memory_bytes();
+        if (peer.ended.stream) bytes += peer.ended.stream->memory_bytes();
+        bytes += peer.ended.others_have.capacity() * sizeof(std::uint64_t);
+    }
+    return bytes;
+}
+
 /// The member that is named, if it is this incarnation of it.
 Exchange::Peer* Exchange::member(const NodeIncarnation& named) noexcept {
     if (named.node >= peers_.size()) return nullptr;

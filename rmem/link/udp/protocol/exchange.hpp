@@ -264,6 +264,8 @@ public:
     /// This node did not run for `away_ns`, and heard nobody: that is not held against the others.
     void excuse(std::int64_t away_ns, std::int64_t now) noexcept;
     const ExchangeCounters& counters() const noexcept { return counters_; }
+    /// Of this object, the peers and their streams.
+    std::size_t memory_bytes() const noexcept;
 
 private:
     friend struct PlantedBug;  ///< a test's, which a check finds

@@ -25,6 +25,21 @@ void expect_body(const BatchHistory& history, std::uint64_t sequence, std::size_
         << "batch " << sequence << " of " << bytes << " bytes";
 }
 
+TEST(BatchHistory, takes_memory_for_the_kinds_of_bodies_that_come) {
+    constexpr std::uint32_t kPlaces = 64;
+    BatchHistory history(kPlaces, kMost, kPlaces * kMost);
+    EXPECT_EQ(history.memory_bytes(), 0U);
+    ASSERT_TRUE(history.put(1, body_of(1, 8)));
+    const std::size_t with_short = history.memory_bytes();
+    EXPECT_GE(with_short, kPlaces * 64);
+    ASSERT_TRUE(history.put(2, body_of(2, 64)));
+    EXPECT_EQ(history.memory_bytes(), with_short);
+    ASSERT_TRUE(history.put(3, body_of(3, 200)));
+    EXPECT_EQ(history.memory_bytes(), with_short + kPlaces * 256);
+    ASSERT_TRUE(history.put(4, body_of(4, kMost)));
+    EXPECT_EQ(history.memory_bytes(), with_short + kPlaces * 256 + (kPlaces + 2) * kMost);
+}
+
 TEST(BatchHistory, keeps_bodies_of_all_sizes_beside_each_other) {
     BatchHistory history(2048, kMost, 2048 * kMost);
     for (std::size_t bytes = 0; bytes <= kMost; ++bytes) {
