@@ -283,8 +283,7 @@ void CoreRing::write_alone(unsigned writes) {
     has_losses_ = true;
     Host& writer = *hosts_.front();
     const Totals before = totals();
-    std::vector<std::int64_t> busy_ns;
-    for (const auto& host : hosts_) busy_ns.push_back(host->busy_ns);
+    const std::vector<std::int64_t> busy_ns = all_busy_ns();
     std::int64_t sender_ns = 0;
     std::uint64_t sends = 0;
     for (unsigned i = 0; i < writes; ++i) {
@@ -312,10 +311,34 @@ void CoreRing::write_alone(unsigned writes) {
     figures_.resent = (static_cast<double>(after.again - before.again) / count +
                        std::max(acks - (shape_.nodes - 1), 0.0)) *
                       copies();
-    for (const auto& host : hosts_) {
-        const std::int64_t spent_ns = host->busy_ns - busy_ns[host->node];
-        figures_.node_ns = std::max(figures_.node_ns, spent_ns / writes);
+    figures_.node_ns = busiest_since(busy_ns) / writes;
+}
+
+FrameFigures CoreRing::write_frames(unsigned frames, std::int64_t frame_ns, bool together) {
+    const Totals before = totals();
+    const std::uint64_t overflowed_before = overflowed();
+    const std::vector<std::int64_t> busy_ns = all_busy_ns();
+    const std::int64_t begin_ns = now_;
+    FrameFigures figures;
+    for (unsigned i = 0; i < frames; ++i) {
+        const std::int64_t frame_begins = begin_ns + i * frame_ns;
+        for (const auto& host : hosts_) {
+            const std::int64_t share_ns = together ? 0 : host->node * frame_ns / shape_.nodes;
+            run_for(frame_begins + share_ns - now_);
+            if (host->core->has_room(words_of(shape_))) {
+                host->write(i + 1, now_);
+                wake(*host);
+            } else {
+                ++figures.refused;
+            }
+        }
+        run_for(frame_begins + frame_ns - now_);
     }
+    const double span_ns = static_cast<double>(now_ - begin_ns);
+    figures.busy = static_cast<double>(busiest_since(busy_ns)) / span_ns;
+    figures.acks = static_cast<double>(totals().acks - before.acks) / frames / shape_.nodes;
+    figures.overflowed = overflowed() - overflowed_before;
+    return figures;
 }
 
 void CoreRing::note_arrival(std::int64_t at_ns) {
@@ -350,6 +373,26 @@ CoreRing::Totals CoreRing::totals() const {
     return totals;
 }
 
+std::vector<std::int64_t> CoreRing::all_busy_ns() const {
+    std::vector<std::int64_t> all;
+    for (const auto& host : hosts_) all.push_back(host->busy_ns);
+    return all;
+}
+
+std::int64_t CoreRing::busiest_since(const std::vector<std::int64_t>& then) const {
+    std::int64_t most_ns = 0;
+    for (const auto& host : hosts_) {
+        most_ns = std::max(most_ns, host->busy_ns - then[host->node]);
+    }
+    return most_ns;
+}
+
+std::uint64_t CoreRing::overflowed() const {
+    std::uint64_t sum = 0;
+    for (const auto& host : hosts_) sum += host->overflowed;
+    return sum;
+}
+
 RingFigures CoreRing::figures() const {
     RingFigures figures = figures_;
     std::vector<std::int64_t> took_ns = took_ns_;
@@ -357,9 +400,9 @@ RingFigures CoreRing::figures() const {
     figures.p50_ns = percentile(took_ns, 50);
     figures.p99_ns = percentile(took_ns, 99);
     figures.last_ns = mean_of(last_took_ns_);
+    figures.overflowed = overflowed();
     for (const auto& host : hosts_) {
         figures.memory_bytes = std::max(figures.memory_bytes, host->core->memory_bytes());
-        figures.overflowed += host->overflowed;
     }
     return figures;
 }

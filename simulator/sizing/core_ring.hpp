@@ -63,6 +63,14 @@ struct RingFigures {
     std::uint64_t overflowed = 0;  ///< datagrams for which a socket had no room
 };
 
+/// Of the frames of write_frames().
+struct FrameFigures {
+    double busy = 0;               ///< the busiest processor's part of the time
+    double acks = 0;               ///< datagrams of a node for a frame that only acknowledge
+    std::uint64_t refused = 0;     ///< writes that found no room
+    std::uint64_t overflowed = 0;  ///< as RingFigures'
+};
+
 class CoreRing {
 public:
     CoreRing(const RingShape& shape, const Costs& costs);
@@ -77,6 +85,8 @@ public:
     /// Node 0 writes that often, each time alone.
     void write_alone(unsigned writes);
     RingFigures figures() const;
+    /// Each node writes once a frame, as a rig's do: all at one instant, or evenly spread.
+    FrameFigures write_frames(unsigned frames, std::int64_t frame_ns, bool together);
     /// All banks have the same words.
     bool banks_are_equal() const;
 
@@ -111,6 +121,9 @@ private:
     bool all_have_joined() const;
     bool all_are_idle() const;
     Totals totals() const;
+    std::vector<std::int64_t> all_busy_ns() const;
+    std::int64_t busiest_since(const std::vector<std::int64_t>& then) const;
+    std::uint64_t overflowed() const;
 
     const RingShape shape_;
     const Costs costs_;

@@ -75,6 +75,34 @@ TEST(CoreRing, lets_64_nodes_join_without_filling_a_socket) {
     EXPECT_GE(ring.figures().join_ns, 63 * shape.start_ns);
 }
 
+FrameFigures frames_of(unsigned nodes, unsigned frames, std::int64_t frame_ns, bool together) {
+    RingShape shape;
+    shape.nodes = nodes;
+    shape.window = rmem::udp::kMostWindow;
+    CoreRing ring(shape, udp_costs);
+    ring.join();
+    return ring.write_frames(frames, frame_ns, together);
+}
+
+TEST(CoreRing, has_fewer_acknowledgements_where_all_write_at_one_instant) {
+    constexpr std::int64_t kFrameNs = 1'000'000;
+    const FrameFigures together = frames_of(24, 10, kFrameNs, true);
+    const FrameFigures spread = frames_of(24, 10, kFrameNs, false);
+    EXPECT_EQ(together.refused + together.overflowed, 0U);
+    EXPECT_EQ(spread.refused + spread.overflowed, 0U);
+    EXPECT_LT(together.acks, 4);
+    EXPECT_GT(spread.acks, 12);
+    EXPECT_LT(4 * together.busy, spread.busy);
+    EXPECT_LT(spread.busy, 1);
+}
+
+TEST(CoreRing, has_a_rate_of_writes_at_which_sockets_fill) {
+    EXPECT_EQ(frames_of(32, 30, 1'000'000, true).overflowed, 0U);
+    const FrameFigures too_fast = frames_of(32, 30, 100'000, false);
+    EXPECT_GT(too_fast.refused + too_fast.overflowed, 0U);
+    EXPECT_GT(too_fast.busy, 0.5);
+}
+
 TEST(CoreRing, says_so_when_nodes_do_not_join) {
     RingShape shape;
     shape.nodes = 3;
