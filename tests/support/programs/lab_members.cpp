@@ -10,8 +10,9 @@
 /// each: `joined_ms`, when it was a member, and `whole_ms`, when it had all that all had written,
 /// both since BEGUN_NS; `p50_ns` and `p99_ns` of node 0's writes; `hash` of the bank at the end,
 /// which is the same everywhere; and from then on to the end of the writes, `again` (batches sent
-/// again) and `datagrams` (sent). Exit status 1, with a sentence, when something takes longer than
-/// a minute.
+/// again) and `datagrams` (sent). A node that the others drop, as one that has formed a ring of its
+/// own when they meet, begins again; `begun_again` counts that. Exit status 1, with a sentence, when
+/// something takes longer than a minute.
 
 #include "rmem/base/hash.hpp"
 #include "rmem/node.hpp"
@@ -34,8 +35,12 @@ using namespace rmem;
 using udp::UdpCounter;
 
 constexpr std::int64_t kPatienceNs = 60'000'000'000;
-constexpr std::size_t kOwnWords = 16;  // of each node: how far it is, and values
+constexpr std::int64_t kLookNs = 100'000'000;  // between looks whether it is a member still
+constexpr std::size_t kOwnWords = 16;          // of each node: how far it is, and values
 constexpr auto kBetweenWrites = std::chrono::milliseconds(5);
+
+/// The others have dropped this node: what it wrote before is nowhere.
+struct Dropped {};
 
 enum Stage : std::uint32_t { kWritten = 1, kWhole, kHasAll };
 
@@ -46,8 +51,11 @@ std::uint32_t value_of(unsigned node, std::size_t word) {
 
 class LabNode {
 public:
-    explicit LabNode(std::int64_t begun_ns)
-        : begun_ns_(begun_ns), node_(Node::open()), joined_ms_(since_begun_ms()) {}
+    LabNode(std::int64_t begun_ns, unsigned begun_again)
+        : begun_ns_(begun_ns),
+          begun_again_(begun_again),
+          node_(Node::open()),
+          joined_ms_(since_begun_ms()) {}
 
     void run(std::uint32_t writes) {
         for (std::size_t word = 1; word < kOwnWords; ++word) {
@@ -75,11 +83,12 @@ public:
             Fnv1a().add(std::span(node_.bank(), counted + kWordBytes)).value();
         fmt::print(
             "{{\"node\": {}, \"nodes\": {}, \"joined_ms\": {:.1f}, \"whole_ms\": {:.1f}, "
-            "\"p50_ns\": {}, \"p99_ns\": {}, \"again\": {}, \"datagrams\": {}, \"hash\": "
-            "\"{:016x}\"}}\n",
+            "\"p50_ns\": {}, \"p99_ns\": {}, \"again\": {}, \"datagrams\": {}, \"begun_again\": "
+            "{}, "
+            "\"hash\": \"{:016x}\"}}\n",
             node_.id(), nodes(), joined_ms_, whole_ms, quantile(before, after, 0.5),
             quantile(before, after, 0.99), sent_again() - again,
-            count(UdpCounter::datagrams_sent) - datagrams, hash);
+            count(UdpCounter::datagrams_sent) - datagrams, begun_again_, hash);
         if (!node_.flush(Deadline::in(kPatienceNs))) fail("the others do not have all in time");
     }
 
@@ -103,7 +112,7 @@ private:
         for (;;) {
             const WriteResult result = node_.write_word(offset, value);
             if (result == WriteResult::ok) return;
-            if (result == WriteResult::dropped) fail("the others have dropped it");
+            if (result == WriteResult::dropped) throw Dropped();
             if (deadline.passed(now_ns())) fail("no room for a write in time");
             node_.poll();
         }
@@ -112,7 +121,8 @@ private:
     void await(std::size_t offset, std::uint32_t least) {
         const auto deadline = Deadline::in(kPatienceNs);
         for (std::uint32_t found = node_.load(offset); found < least;) {
-            found = node_.wait_change(offset, found, deadline);
+            found = node_.wait_change(offset, found, Deadline::in(kLookNs));
+            if (!node_.is_member()) throw Dropped();
             if (deadline.passed(now_ns()) && found < least) {
                 fail(fmt::format("the word at {} is {} instead of {} after a minute", offset, found,
                                  least));
@@ -161,6 +171,7 @@ private:
     }
 
     const std::int64_t begun_ns_;
+    const unsigned begun_again_;
     Node node_;
     const double joined_ms_;
 };
@@ -173,8 +184,16 @@ int main(int argc, char** argv) {
         return 2;
     }
     try {
-        LabNode(std::stoll(argv[1])).run(static_cast<std::uint32_t>(std::stoul(argv[2])));
-        return 0;
+        const std::int64_t begun_ns = std::stoll(argv[1]);
+        const auto writes = static_cast<std::uint32_t>(std::stoul(argv[2]));
+        for (unsigned begun_again = 0;; ++begun_again) {
+            try {
+                LabNode(begun_ns, begun_again).run(writes);
+                return 0;
+            } catch (const Dropped&) {
+                // its words are written again, by a new incarnation
+            }
+        }
     } catch (const std::exception& error) {
         std::fprintf(stderr, "lab-members: %s\n", error.what());
         return 1;
