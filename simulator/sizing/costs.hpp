@@ -10,7 +10,7 @@
 /// calls take here; what a further datagram of one call takes bench/udp_calls.cpp measures. The
 /// switch, the line rate and all of `fabric_costs` are nominal: nothing of that kind is here to
 /// measure. The latter add up to the 0.8 us that a message of 32 bytes takes one way by
-/// `ib_send_lat`, as published for cards of 100 Gbit/s.
+/// cards of 100 Gbit/s, as published.
 
 #include <cstddef>
 #include <cstdint>

@@ -10,9 +10,9 @@
 /// each: `joined_ms`, when it was a member, and `whole_ms`, when it had all that all had written,
 /// both since BEGUN_NS; `p50_ns` and `p99_ns` of node 0's writes; `hash` of the bank at the end,
 /// which is the same everywhere; and from then on to the end of the writes, `again` (batches sent
-/// again) and `datagrams` (sent). A node that the others drop, as one that has formed a ring of its
-/// own when they meet, begins again; `begun_again` counts that. Exit status 1, with a sentence, when
-/// something takes longer than a minute.
+/// again) and `datagrams` (sent). A node that the others drop, as one that has formed a ring of
+/// its own when they meet, begins again; `begun_again` counts that. Exit status 1, with a
+/// sentence, when something takes longer than a minute.
 
 #include "rmem/base/hash.hpp"
 #include "rmem/node.hpp"
