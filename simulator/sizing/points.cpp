@@ -21,7 +21,7 @@ unsigned writes_for(unsigned nodes) {
 /// When rings of some sizes have joined, each run once.
 class Joins {
 public:
-    Joins(const Load& load, const Costs& costs) : load_(load), costs_(costs) {}
+    explicit Joins(const Task& task) : task_(task) {}
 
     void note(const Plan& plan, std::int64_t ns) { known_[{plan.carrier, plan.nodes}] = ns; }
 
@@ -30,14 +30,14 @@ public:
         Plan ring;
         ring.carrier = carrier;
         ring.nodes = nodes;
-        if (!can_run(ring)) return std::nullopt;
+        if (!can_run(ring, task_.most_run)) return std::nullopt;
         const auto known = known_.find({carrier, nodes});
         if (known != known_.end()) return known->second;
         RingShape shape;
         shape.nodes = nodes;
         shape.fan_out = carrier == Carrier::fan_out;
-        shape.write_bytes = load_.write_bytes;
-        CoreRing cores(shape, costs_);
+        shape.write_bytes = task_.load.write_bytes;
+        CoreRing cores(shape, task_.costs);
         cores.join();
         return known_[{carrier, nodes}] = cores.figures().join_ns;
     }
@@ -52,8 +52,7 @@ public:
     }
 
 private:
-    const Load& load_;
-    const Costs& costs_;
+    const Task& task_;
     std::map<std::pair<Carrier, unsigned>, std::int64_t> known_;
 };
 
@@ -65,9 +64,9 @@ bool fits_the_link(const Plan& plan) noexcept {
 
 }  // namespace
 
-bool can_run(const Plan& plan) noexcept {
+bool can_run(const Plan& plan, unsigned most_nodes) noexcept {
     return plan.carrier != Carrier::fabric && plan.rack_count() == 1 &&
-           plan.nodes <= rmem::kMaxNodes;
+           plan.nodes <= std::min(most_nodes, rmem::kMaxNodes);
 }
 
 SizedPoint run(const Plan& plan, const Load& load, const Costs& costs) {
@@ -114,13 +113,13 @@ std::vector<Plan> plans_for(const Task& task) {
 }
 
 std::vector<SizedPoint> measure(const Task& task) {
-    Joins joins(task.load, task.costs);
+    Joins joins(task);
     std::optional<Memory> memory;
     if (!task.is_fabric) memory.emplace(task.load.write_bytes);
     std::vector<SizedPoint> points;
     for (const Plan& plan : plans_for(task)) {
         SizedPoint point;
-        if (can_run(plan)) {
+        if (can_run(plan, task.most_run)) {
             point = run(plan, task.load, task.costs);
             joins.note(plan, *point.join_ns);
         } else {

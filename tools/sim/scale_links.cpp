@@ -154,6 +154,10 @@ void ScaleLinks::add_options(cli::App& command) {
     note("--rack", command.add_option("--rack", rack_nodes_, "Nodes of a rack (udp, fabric)")
                        ->check(cli::range(2U, 256U))
                        ->capture_default_str());
+    note("--cores",
+         command.add_option("--cores", most_run_, "Nodes of the largest ring that is run (udp)")
+             ->check(cli::range(2U, 256U))
+             ->capture_default_str());
     given_.reserve(std::size(kCosts));  // the options point into it
     for (const CostOption& cost : kCosts) {
         Given& given = given_.emplace_back(Given{cost.name, cost.cost});
@@ -180,6 +184,7 @@ simulator::sizing::Task ScaleLinks::task(bool is_fabric, unsigned most_nodes) co
     task.is_fabric = is_fabric;
     task.most_nodes = most_nodes;
     task.rack_nodes = rack_nodes_;
+    task.most_run = most_run_;
     task.load.write_bytes = write_bytes_;
     task.load.lost_ppm = static_cast<std::uint32_t>(std::lround(loss_percent_ * 1e4));
     task.costs = is_fabric ? simulator::sizing::fabric_costs : simulator::sizing::udp_costs;

@@ -38,6 +38,7 @@ private:
 
     unsigned write_bytes_ = 4;
     unsigned rack_nodes_ = 32;
+    unsigned most_run_ = simulator::sizing::kMostRun;
     double loss_percent_ = 0.1;
     std::vector<Given> given_;
     std::vector<std::pair<const char*, cli::Option*>> options_;

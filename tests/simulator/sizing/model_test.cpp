@@ -138,10 +138,11 @@ TEST(Memory, is_that_of_a_real_core_of_any_size) {
 }
 
 TEST(Points, say_which_are_run_and_which_have_no_ring) {
-    EXPECT_TRUE(can_run({256, Carrier::fan_out}));
-    EXPECT_FALSE(can_run({512, Carrier::multicast})) << "a ring has 256 nodes at most";
-    EXPECT_FALSE(can_run({64, Carrier::multicast, Racks::tree, 32}));
-    EXPECT_FALSE(can_run({64, Carrier::fabric}));
+    EXPECT_TRUE(can_run({256, Carrier::fan_out}, 256));
+    EXPECT_FALSE(can_run({256, Carrier::fan_out}, kMostRun)) << "it takes minutes";
+    EXPECT_FALSE(can_run({512, Carrier::multicast}, 512)) << "a ring has 256 nodes at most";
+    EXPECT_FALSE(can_run({64, Carrier::multicast, Racks::tree, 32}, 256));
+    EXPECT_FALSE(can_run({64, Carrier::fabric}, 256));
     Task task;
     task.most_nodes = 16;
     task.rack_nodes = 8;
@@ -152,6 +153,10 @@ TEST(Points, say_which_are_run_and_which_have_no_ring) {
         EXPECT_EQ(point.was_run, point.plan.racks == Racks::none);
     }
     EXPECT_GT(*points[4].join_ns, *points[0].join_ns) << "a tree's racks join before it";
+    task.most_run = 8;
+    const std::vector<SizedPoint> fewer = measure(task);
+    EXPECT_TRUE(fewer[0].was_run);
+    EXPECT_FALSE(fewer[1].was_run || fewer[1].join_ns) << "16 nodes are computed then";
 }
 
 }  // namespace
