@@ -6,8 +6,8 @@
 ///
 /// A ring of the udp link that the link itself allows (rmem::kMaxNodes), and that is no larger than
 /// the task says, is run: real cores in virtual time (simulator/sizing/core_ring.hpp). Anything
-/// else is computed (simulator/sizing/model.hpp). When all have joined is known of rings that can be run; of racks
-/// it is when the largest rack has, and after it the ring of forwarders.
+/// else is computed (simulator/sizing/model.hpp). When all have joined is known of rings that can
+/// be run; of racks it is when the largest rack has, and after it the ring of forwarders.
 ///
 /// Errors, units and thread safety: simulator/sizing/core_ring.hpp.
 
