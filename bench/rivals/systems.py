@@ -139,6 +139,20 @@ def ours(setup, place=0):
             "RMEM_INTERFACE": setup.interface}
 
 
+def ours_over_tcp(setup, place=0):
+    """The same on link fabric: its nodes meet in a folder."""
+    folder = setup.scratch / f"meeting-place-{place}"
+    folder.mkdir(exist_ok=True)
+    return {"RMEM_LINK": "fabric", "RMEM_PROVIDER": "tcp", "RMEM_GROUP": str(folder),
+            "RMEM_INTERFACE": setup.interface}
+
+
+def ours_over_tcp_without_key(setup):
+    if setup.lab:
+        raise Absent("between hosts a key is required")
+    return {**ours_over_tcp(setup, place=1), "RMEM_KEY_FILE": ""}
+
+
 def ours_without_key(setup):
     if setup.lab:
         raise Absent("between hosts a key is required")
@@ -189,23 +203,31 @@ class Family:
         self.floor, self.ours, self.rivals, self.figures = floor, ours, rivals, figures
 
 
-def ours_over_udp(name, settings):
+def ours_over_network(name, settings):
     return Networked(name, settings, program="rmem", traces=["/dev/shm/rmem*.rivals-*"])
 
 
-OVER_UDP = ours_over_udp("rmem_udp", lambda setup: {**ours(setup), **with_key(setup)})
+OVER_UDP = ours_over_network("rmem_udp", lambda setup: {**ours(setup), **with_key(setup)})
 UDP_FLOOR, TCP = Rival("udp_floor"), Rival("tcp")
+OVER_FABRIC = ours_over_network(
+    "rmem_fabric", lambda setup: {**ours_over_tcp(setup), **with_key(setup)})
+LIBFABRIC_TCP = Rival("libfabric_tcp")
 FAMILIES = {
     "memory": Family(FLOOR, OURS, RIVALS, "pingpong,barrier,stream"),
     "udp": Family(UDP_FLOOR, OVER_UDP, [
         OVER_UDP,
-        ours_over_udp("rmem_udp_no_key", ours_without_key),
-        ours_over_udp("rmem_udp_node", through_nodes),
-        ours_over_udp("rmem_udp_node_cpu", through_nodes_on_other_cpus),
+        ours_over_network("rmem_udp_no_key", ours_without_key),
+        ours_over_network("rmem_udp_node", through_nodes),
+        ours_over_network("rmem_udp_node_cpu", through_nodes_on_other_cpus),
         Rival("norm"),
         Rival("openpgm"),
         Networked("cyclone", cyclone),
         Rival("zeromq_tcp"),
+        Networked("mpich_tcp", mpich_over_tcp, launchers={2: mpich(2)}, program="mpich"),
+    ], "pingpong,stream"),
+    "fabric": Family(LIBFABRIC_TCP, OVER_FABRIC, [
+        OVER_FABRIC,
+        ours_over_network("rmem_fabric_no_key", ours_over_tcp_without_key),
         Networked("mpich_tcp", mpich_over_tcp, launchers={2: mpich(2)}, program="mpich"),
     ], "pingpong,stream"),
 }

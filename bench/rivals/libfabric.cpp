@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libfabric's shm provider: FI_MSG on a reliable datagram endpoint, completion queues polled.
+// A provider of libfabric's: FI_MSG on a reliable datagram endpoint, completion queues polled. Of a
+// network's the endpoint is at RIVALS_ADDRESS, without it on loop-back.
 #include "method.hpp"
 
 #include <rdma/fabric.h>
@@ -8,6 +9,8 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+
+#include <cstdlib>
 
 namespace {
 
@@ -17,28 +20,34 @@ void check(ssize_t result, const char* what) {
     require(result >= 0, std::string(what) + ": " + fi_strerror(int(-result)));
 }
 
-/// The endpoint's name is that of its shared memory object; one of ours is known by it if killed.
-fi_info* find_shm(int rank) {
+/// Of shm the endpoint's name is that of its shared memory object; one of ours is known by it if
+/// killed.
+std::string source_of(int rank) {
+    if (std::string(RIVAL_PROVIDER) == "shm")
+        return "rivals-fabric-" + std::to_string(rank) + "-" + std::to_string(getpid());
+    const char* address = std::getenv("RIVALS_ADDRESS");
+    return address == nullptr ? "127.0.0.1" : address;
+}
+
+fi_info* find_endpoint(int rank) {
     fi_info* hints = fi_allocinfo();
     hints->caps = FI_MSG;
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-    hints->fabric_attr->prov_name = strdup("shm");
-    const std::string name =
-        "rivals-fabric-" + std::to_string(rank) + "-" + std::to_string(getpid());
+    hints->fabric_attr->prov_name = strdup(RIVAL_PROVIDER);
     fi_info* info = nullptr;
     const int result =
-        fi_getinfo(FI_VERSION(1, 17), name.c_str(), nullptr, FI_SOURCE, hints, &info);
+        fi_getinfo(FI_VERSION(1, 17), source_of(rank).c_str(), nullptr, FI_SOURCE, hints, &info);
     fi_freeinfo(hints);
-    check(result, "fi_getinfo(shm)");
+    check(result, "fi_getinfo(" RIVAL_PROVIDER ")");
     return info;
 }
 
 class FabricChannel {
 public:
     FabricChannel(int rank, Meeting& meeting)
-        : rank_(rank), meeting_(meeting), info_(find_shm(rank)) {
+        : rank_(rank), meeting_(meeting), info_(find_endpoint(rank)) {
         check(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
         check(fi_domain(fabric_, info_, &domain_, nullptr), "fi_domain");
         fi_av_attr vector{};
@@ -142,13 +151,14 @@ std::string version() {
 }
 
 int measure(const Options& options) {
-    return measure_pair({"libfabric_shm", version()}, options,
+    return measure_pair({RIVAL_NAME, version()}, options,
                         [](int rank, Meeting& meeting) { return FabricChannel(rank, meeting); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return guarded("libfabric_shm",
-                   [&] { return measure(parse_options(argc, argv, "libfabric's shm provider")); });
+    return guarded(RIVAL_NAME, [&] {
+        return measure(parse_options(argc, argv, "libfabric's provider " RIVAL_PROVIDER));
+    });
 }
