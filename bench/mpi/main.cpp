@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     options.method.deadline = 300;
     CLI::App app("The figures of an MPI");
     app.add_option("--figures", options.figures,
-                   "of latency, self, stream, transfer, barrier, bcast, allreduce, reduce, "
+                   "of latency, self, rate, stream, transfer, barrier, bcast, allreduce, reduce, "
                    "allgather, reduce_loop (all that the number of ranks allows)")
         ->delimiter(',');
     app.add_option("--bytes", options.sizes, "sizes, instead of each figure's own")->delimiter(',');

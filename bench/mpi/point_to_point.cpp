@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Figures of two ranks: one-way times, and bandwidth.
+// Figures of two ranks: one-way times, bandwidth, and how often messages can be sent.
 #include "bench/mpi/figures.hpp"
 
 namespace mpi_bench {
@@ -10,15 +10,21 @@ namespace {
 constexpr std::size_t kLatencySizes[] = {8, 0, 1, 64, 256, 1024, 4096, 16384, 65536};
 constexpr std::size_t kSelfSizes[] = {8};
 constexpr std::size_t kBandwidthSizes[] = {1 << 20, 1 << 16, 1 << 24, 1 << 26};
+constexpr std::size_t kRateSizes[] = {8, 1024};
 
 /// A stream's window: some messages, or as many as fit a number of bytes, but two at least.
 constexpr std::size_t kMostWindow = 32, kWindowBytes = std::size_t{32} << 20;
+/// A message rate's window, as the field measures it.
+constexpr std::size_t kRateWindow = 64;
 
-/// Two buffers of a message, of which the first word (if it has one) says which message it is.
+/// Two buffers of some messages, of which the first word (if it has one) says which message it is.
 class Exchange {
 public:
-    Exchange(int rank, std::size_t size)
-        : rank_(rank), size_(size), out_(size + kWord, 1), in_(size + kWord, 2) {}
+    Exchange(int rank, std::size_t size, std::size_t messages = 1)
+        : rank_(rank),
+          size_(size),
+          out_(messages * size + kWord, 1),
+          in_(messages * size + kWord, 2) {}
 
     /// The echo is checked.
     void ping_pong() {
@@ -49,6 +55,7 @@ public:
     /// A window of messages that are sent at once, and the receiver's word that all have come. The
     /// receiver checks the first and the last word of each: the last, because it comes last.
     void stream(std::size_t window) {
+        expect(size_ >= 2 * kWord, "a stream's messages have 16 bytes or more");
         const std::size_t last = size_ - kWord;
         std::uint64_t sum = 0;
         if (rank_ == 0) {
@@ -69,6 +76,27 @@ public:
             }
             send_to(0, &sum, sizeof sum);
         }
+    }
+
+    /// A window of messages that find their receives posted, each with a place of its own, and the
+    /// receiver's word that all have come, in their order.
+    void window() {
+        MPI_Request requests[kRateWindow];
+        for (std::size_t i = 0; i < kRateWindow; ++i, ++number_) {
+            if (rank_ == 0) {
+                std::memcpy(&out_[i * size_], &number_, kWord);
+                MPI_Isend(&out_[i * size_], static_cast<int>(size_), MPI_BYTE, 1, 0, MPI_COMM_WORLD,
+                          &requests[i]);
+            } else {
+                MPI_Irecv(&in_[i * size_], static_cast<int>(size_), MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                          &requests[i]);
+            }
+        }
+        MPI_Waitall(kRateWindow, requests, MPI_STATUSES_IGNORE);
+        if (rank_ == 0) return receive_from(1, in_.data(), kWord);
+        for (std::size_t i = 0; i < kRateWindow; ++i)
+            expect(word_at(i * size_) == number_ - kRateWindow + i, "a message is not the next");
+        send_to(0, in_.data(), kWord);
     }
 
 private:
@@ -100,10 +128,7 @@ std::size_t window_of(std::size_t size) {
 /// `messages`: in one operation.
 template <class Operation>
 void measure_bandwidth(const World& world, const char* name, std::size_t size, std::size_t messages,
-                       Operation&& move) {
-    expect(size >= 2 * sizeof(std::uint64_t), "a stream's messages have 16 bytes or more");
-    Exchange exchange(world.rank, size);
-    const auto op = [&] { move(exchange); };
+                       Operation&& op) {
     if (!world.is_leader()) {
         for (int phase = 0; phase < 2; ++phase) rivals::follow(world, 1, op);
         return;
@@ -138,13 +163,19 @@ void bandwidth(const World& world) {
     if (world.options.wants("stream"))
         for_sizes(world, kBandwidthSizes, [&](std::size_t size) {
             const std::size_t window = window_of(size);
-            measure_bandwidth(world, "stream", size, window,
-                              [=](Exchange& exchange) { exchange.stream(window); });
+            Exchange exchange(world.rank, size);
+            measure_bandwidth(world, "stream", size, window, [&] { exchange.stream(window); });
+        });
+    if (world.options.wants("rate"))
+        for_sizes(world, kRateSizes, [&](std::size_t size) {
+            expect(size >= sizeof(std::uint64_t), "a message rate's messages have 8 bytes or more");
+            Exchange exchange(world.rank, size, kRateWindow);
+            measure_bandwidth(world, "rate", size, kRateWindow, [&] { exchange.window(); });
         });
     if (world.options.wants("transfer"))
         for_sizes(world, kBandwidthSizes, [&](std::size_t size) {
-            measure_bandwidth(world, "transfer", size, 2,
-                              [](Exchange& exchange) { exchange.ping_pong(); });
+            Exchange exchange(world.rank, size);
+            measure_bandwidth(world, "transfer", size, 2, [&] { exchange.ping_pong(); });
         });
 }
 

@@ -99,6 +99,8 @@ def targets():
     for ours in OURS:
         yield Target("8 B one way / best provider of libfabric", "latency", "latency", ours,
                      fabric, 0.5)
+    for ours, native in (("openmpi-bbp", ["openmpi-vader"]), ("mpich-bbp", MPICH)):
+        yield Target("a message of 64 at once / native", "rate", "rate", ours, native, 1.0)
     for ours in OURS:
         for figure in ("stream", "transfer"):
             yield Target(f"1 MiB bandwidth / MPICH's, {figure}", "bandwidth", figure, ours,

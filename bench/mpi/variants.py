@@ -191,6 +191,7 @@ SMALL = "8,64,256,1024"
 SCENES = [
     Scene("latency", 2, "latency", "8", "billboard openmpi-null mpich-null openmpi-tcp openmpi-net "
           "openmpi-sockets mpich-fi-shm mpich-tcp " + ALL_MEMORY),
+    Scene("rate", 2, "rate", "8,1024", ALL_MEMORY),
     Scene("bandwidth", 2, "stream,transfer", str(1 << 20), ALL_MEMORY),
     Scene("collectives-2", 2, "barrier,bcast", SMALL, COLLECTIVE),
     Scene("collectives-4", 4, "barrier,bcast", SMALL, COLLECTIVE),

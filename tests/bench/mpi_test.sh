@@ -34,13 +34,16 @@ if ! OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 \
     exit 77
 fi
 
-"${run[@]}" --quick --only latency,bandwidth --variants openmpi-bbp,openmpi-null,openmpi-vader \
+"${run[@]}" --quick --only latency,rate,bandwidth \
+    --variants openmpi-bbp,openmpi-null,openmpi-vader \
     --json "$work/figures" >"$work/out" || fail "a quick run" "$work/out"
 for variant in openmpi-bbp openmpi-null openmpi-vader; do
     grep -q "\"figure\": \"latency\".*\"variant\": \"$variant\"" "$work/figures" ||
         fail "no latency of $variant" "$work/out"
 done
-grep -q '"figure": "stream".*"variant": "openmpi-bbp".*' "$work/figures" ||
-    fail "no bandwidth over the ring" "$work/out"
+for figure in stream rate; do
+    grep -q "\"figure\": \"$figure\".*\"variant\": \"openmpi-bbp\"" "$work/figures" ||
+        fail "no $figure over the ring" "$work/out"
+done
 grep -q '^8 B one way / Open MPI.s vader *openmpi-bbp ' "$work/out" ||
     fail "no line for a target" "$work/out"
