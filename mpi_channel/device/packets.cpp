@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/device/packets.hpp"
 
+#include "mpi_channel/device/credit.hpp"
 #include "mpi_channel/device/fields.hpp"
 
 #include <cstring>
@@ -9,9 +10,11 @@ namespace mpi_channel {
 
 namespace {
 
-// The header's fields: type:8 | untagged:1 | has data:1 | 0:22 | credit:32 | data:32 | tag:64
-constexpr unsigned kUntaggedShift = 8, kHasDataShift = 9, kCreditShift = 32, kTagShift = 32;
-constexpr std::uint64_t kZeros = 0xfffffc00;
+// The header's fields: type:4 | untagged:1 | has data:1 | credit:26 | data:32 | tag:64
+constexpr unsigned kUntaggedShift = 4, kHasDataShift = 5, kCreditShift = 6, kDataShift = 32;
+constexpr std::uint64_t kTypeMask = (1U << kUntaggedShift) - 1;
+static_assert(kCredit >> (kDataShift - kCreditShift) == 0);
+static_assert(static_cast<std::uint64_t>(PacketType::remote) <= kTypeMask);
 
 /// Behind the header.
 std::size_t tail_bytes(PacketType type) noexcept {
@@ -28,17 +31,16 @@ std::size_t tail_bytes(PacketType type) noexcept {
 
 std::optional<PacketHeader> read_header(std::span<const std::byte> bytes) noexcept {
     if (bytes.size() < kHeaderBytes) return std::nullopt;
-    const auto first = get<std::uint64_t>(bytes), second = get<std::uint64_t>(bytes);
-    const auto type = static_cast<std::uint8_t>(first);
-    if (type > static_cast<std::uint8_t>(PacketType::remote) || (first & kZeros) != 0)
-        return std::nullopt;
+    const auto first = get<std::uint64_t>(bytes);
+    const auto type = static_cast<std::uint8_t>(first & kTypeMask);
+    if (type > static_cast<std::uint8_t>(PacketType::remote)) return std::nullopt;
     PacketHeader header;
     header.type = static_cast<PacketType>(type);
     header.untagged = (first >> kUntaggedShift & 1) != 0;
     header.has_data = (first >> kHasDataShift & 1) != 0;
-    header.credit = static_cast<std::uint32_t>(first >> kCreditShift);
-    header.data = static_cast<std::uint32_t>(second);
-    header.tag = std::uint64_t{get<std::uint32_t>(bytes)} << kTagShift | second >> kTagShift;
+    header.credit = static_cast<std::uint32_t>(first) >> kCreditShift;
+    header.data = static_cast<std::uint32_t>(first >> kDataShift);
+    header.tag = get<std::uint64_t>(bytes);
     return header;
 }
 
@@ -48,12 +50,12 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept {
     std::byte* next = to;
     const PacketHeader& header = packet.header;
     // By whole words, as they are read again where they are sent.
-    put(next, std::uint64_t{header.credit} << kCreditShift |
+    put(next, std::uint64_t{header.data} << kDataShift |
+                  std::uint64_t{header.credit} << kCreditShift |
                   std::uint64_t{header.has_data} << kHasDataShift |
                   std::uint64_t{header.untagged} << kUntaggedShift |
                   static_cast<std::uint64_t>(header.type));
-    put(next, header.tag << kTagShift | header.data);
-    put(next, static_cast<std::uint32_t>(header.tag >> kTagShift));
+    put(next, header.tag);
     switch (header.type) {
         case PacketType::long_message: put(next, packet.size); break;
         case PacketType::request_send:

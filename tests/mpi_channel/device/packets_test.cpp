@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi_channel/device/packets.hpp"
+
+#include "mpi_channel/device/credit.hpp"
+#include "rmem/base/limits.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+
+namespace mpi_channel {
+namespace {
+
+using Room = std::array<std::byte, kMostPacketBytes>;
+
+TEST(write, keeps_each_field_whatever_the_others_are) {
+    constexpr auto kMost32 = std::numeric_limits<std::uint32_t>::max();
+    constexpr auto kMost64 = std::numeric_limits<std::uint64_t>::max();
+    PacketHeader fields[6];
+    fields[0].type = PacketType::request_get;
+    fields[1].untagged = true;
+    fields[2].has_data = true;
+    fields[3].credit = kCredit;
+    fields[4].data = kMost32;
+    fields[5].tag = kMost64;
+    for (const PacketHeader& header : fields) {
+        const Packet packet{header, kMost64, kMost32, 0, kMost64};
+        Room room;
+        const auto found = read(std::span(room).first(write(packet, room.data())));
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->header.type, header.type);
+        EXPECT_EQ(found->header.untagged, header.untagged);
+        EXPECT_EQ(found->header.has_data, header.has_data);
+        EXPECT_EQ(found->header.credit, header.credit);
+        EXPECT_EQ(found->header.data, header.data);
+        EXPECT_EQ(found->header.tag, header.tag);
+        if (header.type != PacketType::request_get) continue;
+        EXPECT_EQ(found->size, kMost64);
+        EXPECT_EQ(found->send, kMost32);
+        EXPECT_EQ(found->address, kMost64);
+    }
+}
+
+TEST(read, refuses_what_is_no_packet) {
+    Room room;
+    Packet packet;
+    packet.header.type = PacketType::done_get;
+    const std::size_t size = write(packet, room.data());
+    EXPECT_FALSE(read(std::span(room).first(size - 1)));
+    EXPECT_FALSE(read(std::span(room).first(kHeaderBytes - 1)));
+    for (unsigned type = static_cast<unsigned>(PacketType::remote) + 1; type < 16; ++type) {
+        room[0] = std::byte{static_cast<unsigned char>(type)};
+        EXPECT_FALSE(read(std::span(room).first(kHeaderBytes))) << type;
+    }
+}
+
+TEST(write, leaves_room_in_a_line_for_a_second_message_of_8_bytes) {
+    constexpr std::size_t kWord = rmem::kWordBytes;  // before a line, and before a message in it
+    EXPECT_LE(kWord + 2 * (kWord + kHeaderBytes + 8), rmem::kLineBytes);
+}
+
+}  // namespace
+}  // namespace mpi_channel
