@@ -233,7 +233,9 @@ void CompletionQueue::watch(EndpointObject& endpoint) {
 
 void CompletionQueue::progress() {
     if (progress_all(endpoints_)) {
+        const bool is_run = run_.found(empty_reads_ == 0);
         empty_reads_ = 0;
+        if (is_run && room_ != 0) read_on();
         return;
     }
     if (++empty_reads_ % kCrowdedReads != 0) return;
@@ -242,6 +244,14 @@ void CompletionQueue::progress() {
         std::any_of(endpoints_.begin(), endpoints_.end(), is_crowded)) {
         ::sched_yield();
     }
+}
+
+/// Completions of a run by one call: as many as its caller has room for.
+void CompletionQueue::read_on() {
+    const std::size_t room_before = room_;
+    while (room_ != 0 && progress_all(endpoints_)) {
+    }
+    run_.went_on(room_ != room_before);
 }
 
 /// MPI reads until nothing is there: what it has read then it would have sooner without another

@@ -25,6 +25,7 @@
 #include "mpi_channel/device/regions.hpp"
 #include "mpi_channel/ports/port_device.hpp"
 #include "mpi_channel/provider/wait_object.hpp"
+#include "mpi_channel/run_of_reads.hpp"
 #include "mpi_channel/settings.hpp"
 
 #include <rdma/fabric.h>
@@ -230,6 +231,7 @@ private:
     }
     void keep(const Entry& entry);
     [[nodiscard]] ssize_t progress_into(void* buffer, std::size_t count, fi_addr_t* sources);
+    void read_on();
     WaitObject& wait_object();
 
     fi_cq_format format_;
@@ -243,7 +245,8 @@ private:
     std::size_t room_ = 0;
     std::vector<EndpointObject*> endpoints_;
     unsigned empty_reads_ = 0;  ///< since something has come
-    bool was_read_ = false;     ///< by the latest call something that had just come
+    RunOfReads run_;
+    bool was_read_ = false;  ///< by the latest call something that had just come
     bool woken_ = false;
 };
 

@@ -10,6 +10,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <thread>
 
 namespace rmem::test {
@@ -31,6 +32,38 @@ Format read_one(ProviderRank& fabric) {
     Format entry{};
     await([&] { return fi_cq_read(fabric.queue, &entry, 1) == 1; }, "a completion");
     return entry;
+}
+
+TEST(ProviderQueue, a_run_of_messages_is_read_by_one_call) {
+    run_ranks(2, [](Rank& me) {
+        constexpr std::size_t kMessages = 200, kRoom = 32;
+        ProviderRank fabric(me);
+        fabric.enable();
+        std::uint64_t numbers[kMessages] = {};
+        for (std::size_t i = 0; me.rank == 1 && i < kMessages; ++i)
+            check_call(fi_trecv(fabric.ep, &numbers[i], sizeof numbers[i], nullptr, fabric.of[0],
+                                kTag, 0, &numbers[i]),
+                       "fi_trecv");
+        fabric.meet();
+        for (std::uint64_t i = 0; me.rank == 0 && i < kMessages; ++i)
+            check_call(fi_tinject(fabric.ep, &i, sizeof i, fabric.of[1], kTag), "fi_tinject");
+        fabric.meet();  // all of them are there before the first one is read
+        std::size_t most = 0, next = 0;
+        while (me.rank == 1 && next < kMessages) {
+            fi_cq_tagged_entry entries[kRoom];
+            const ssize_t taken = fi_cq_read(fabric.queue, entries, kRoom);
+            if (taken == -FI_EAGAIN) continue;
+            check(taken > 0, "an error instead of a completion");
+            for (ssize_t i = 0; i < taken; ++i, ++next) {
+                check(entries[i].op_context == &numbers[next], "not the next receive");
+                check_equal(numbers[next], next, "not the next message");
+            }
+            most = std::max(most, static_cast<std::size_t>(taken));
+        }
+        if (me.rank == 1) check_equal(most, kRoom, "the most by one call");
+        fabric.meet_in_progress();
+        fabric.close();
+    });
 }
 
 TEST(ProviderQueue, an_entry_is_told_in_each_format) {
