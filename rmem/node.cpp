@@ -273,6 +273,31 @@ WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes)
     });
 }
 
+WriteResult Node::write_group(std::span<const GroupedWrite> writes) {
+    static_assert(kMostGrouped == kMaxGroupWrites);
+    if (writes.size() > kMostGrouped) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("{} writes are too many for one group on ring '{}'; give at most "
+                                "{}",
+                                writes.size(), config().name, kMostGrouped));
+    }
+    const auto held = impl_->hold();
+    Card& card = impl_->card();
+    std::size_t bytes = 0;
+    for (const GroupedWrite& write : writes) {
+        impl_->check_range(write.offset, write.bytes);
+        if (write.bytes != 0) bytes += write.bytes + kCompletedBytes;
+    }
+    if (bytes == 0) return WriteResult::ok;
+    if (!card.room(bytes)) return impl_->refusal();
+    for (const GroupedWrite& write : writes) {
+        write_whole_words(card, impl_->bank(), write.offset,
+                          static_cast<const std::byte*>(write.from), write.bytes);
+    }
+    card.commit();
+    return WriteResult::ok;
+}
+
 WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
     if (impl_->store_word(offset, value)) [[likely]]
         return WriteResult::ok;

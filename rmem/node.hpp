@@ -72,6 +72,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 namespace rmem {
 
@@ -84,6 +85,14 @@ enum class WriteResult {
     /// one.
     dropped,
 };
+
+/// One of several writes that leave together.
+struct GroupedWrite {
+    std::size_t offset = 0;
+    const void* from = nullptr;
+    std::size_t bytes = 0;
+};
+inline constexpr std::size_t kMostGrouped = 64;
 
 class RMEM_API Node {
 public:
@@ -112,6 +121,9 @@ public:
     void read(std::size_t offset, void* to, std::size_t bytes);  ///< the same, each word of it
     [[nodiscard]] WriteResult write(std::size_t offset, const void* from, std::size_t bytes);
     [[nodiscard]] WriteResult write_word(std::size_t offset, std::uint32_t value);
+    /// Several writes, in that order and with one commit: there is room for all of them, or none is
+    /// made. At most kMostGrouped.
+    [[nodiscard]] WriteResult write_group(std::span<const GroupedWrite> writes);
     /// True when every live node has applied all own writes; false when the deadline passed.
     [[nodiscard]] bool flush(Deadline deadline);
     void poll();  ///< applies what is due

@@ -43,7 +43,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 12;
+inline constexpr std::uint32_t kSegmentVersion = 13;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -120,7 +120,8 @@ struct alignas(kLineBytes) RankSlot {
     std::array<BellPlace, static_cast<std::size_t>(BellUse::count_)> bells;
     Counters link;                                ///< LinkCounter
     Counters protocol;                            ///< billboard/core/counters.hpp
-    std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class
+    /// Of the ports, in the order of their billboard::Class; then of a bridge.
+    std::array<PortCounters, kPortBlocks> ports;
     Applier writer;                               ///< of the own writes…
     Applier engine_applier;  ///< …and of what its engine applies, on link ring
 };

@@ -185,10 +185,10 @@ void add_commands(CLI::App& app, cli::App& commands) {
     app.footer(kOverview);
     app.require_subcommand(1);
     app.get_formatter()->column_width(34);
-    for (const auto add : {add_run,      add_make,   add_node,  add_list,   add_info,   add_env,
-                           add_peek,     add_poke,   add_dump,  add_watch,  add_top,    add_metrics,
-                           add_record,   add_replay, add_serve, add_key,    add_doctor, add_clean,
-                           add_profiles, add_bench,  add_demo,  add_conform}) {
+    for (const auto add : {add_run,    add_make,     add_node,  add_list,   add_info,   add_env,
+                           add_peek,   add_poke,     add_dump,  add_watch,  add_top,    add_metrics,
+                           add_record, add_replay,   add_serve, add_bridge, add_key,    add_doctor,
+                           add_clean,  add_profiles, add_bench, add_demo,   add_conform}) {
         add(commands);
     }
 #ifdef RMEM_WITH_SIMULATOR

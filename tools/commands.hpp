@@ -52,6 +52,7 @@ void add_sim(cli::App& app);
 void add_record(cli::App& app);
 void add_replay(cli::App& app);
 void add_serve(cli::App& app);
+void add_bridge(cli::App& app);
 void add_key(cli::App& app);
 void add_node(cli::App& app);
 void add_top(cli::App& app);

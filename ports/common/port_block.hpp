@@ -14,6 +14,6 @@ namespace ports {
 constexpr std::size_t port_block(billboard::Class port) noexcept {
     return static_cast<std::size_t>(port) - static_cast<std::size_t>(billboard::Class::fm);
 }
-static_assert(port_block(billboard::Class::munet) + 1 == rmem::kPortBlocks);
+static_assert(port_block(billboard::Class::munet) + 2 == rmem::kPortBlocks);  // and a bridge's
 
 }  // namespace ports

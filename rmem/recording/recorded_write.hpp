@@ -35,6 +35,7 @@ struct RecordedWrite {
     static constexpr std::uint16_t kSampled =
         16;  ///< seen by a look at that time: the writer is unknown
     static constexpr std::uint16_t kApplied = 32;  ///< delay_ns says when it was in the bank
+    static constexpr std::uint16_t kMore = 64;     ///< the rank's next write is of the same commit
 
     std::int64_t time_ns = 0;
     unsigned node = 0;

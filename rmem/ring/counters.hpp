@@ -6,7 +6,7 @@
 /// Each block has one writer (the rank, or the process that runs the node's engine), so counting is
 /// a plain add, stored atomically only for the readers' sake. Counters start at zero when the ring
 /// is made and only grow (a restarted rank goes on where its former incarnation stopped), except
-/// the `_max` ones. Nothing is counted here that the hot path would pay for: messages per pair are
+/// the `_max` and the `_now` ones. Nothing is counted here that the hot path would pay for: messages per pair are
 /// the FIFOs' own positions (billboard/boards/layout.hpp).
 
 #include "rmem/base/relaxed.hpp"
@@ -135,8 +135,9 @@ struct alignas(64) CounterBlock {
 
 using Counters = CounterBlock<kCountersPerBlock>;
 
-/// A block of its own for each library on top of a rank's protocol, as the ports are.
-inline constexpr std::size_t kPortBlocks = 4;
+/// A block of its own for each library on top of a rank's protocol, as the ports are, and for a
+/// bridge, whose is the last.
+inline constexpr std::size_t kPortBlocks = 5;
 using PortCounters = CounterBlock<kCountersPerPort>;
 
 }  // namespace rmem

@@ -32,6 +32,7 @@ struct LogRecord {
     static constexpr std::uint32_t kInterrupt = 1;  ///< carries the interrupt mark
     static constexpr std::uint32_t kMeLast = 2;     ///< the own bank gets it when it has come round
     static constexpr std::uint32_t kUntimed = 4;    ///< it was made at that time or later
+    static constexpr std::uint32_t kMore = 8;       ///< the next record is of the same commit
 
     std::int64_t written_ns = 0;
     std::uint64_t offset = 0;  ///< bytes, a multiple of the word

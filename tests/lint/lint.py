@@ -211,6 +211,7 @@ LAYERS = (
     "rmem/stores",
     "rmem",
     "remote",
+    "bridge",
     "billboard/boards",
     "billboard/bbp.h billboard/endpoint.hpp billboard/environment billboard/errors",
     "billboard/core",
@@ -234,6 +235,7 @@ LAYERS = (
     "tools/watch | tools/measure",
     "tools/run",
     "tools/conform | tools/doctor | tools/node | tools/record | tools/serve | tools/sim",
+    "tools/bridge",
     "bench",
 )
 

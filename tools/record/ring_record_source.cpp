@@ -135,6 +135,7 @@ private:
             write.flags |= RecordedWrite::kInterrupt;
         }
         if ((entry.record.flags & LogRecord::kMeLast) != 0) write.flags |= RecordedWrite::kMeLast;
+        if ((entry.record.flags & LogRecord::kMore) != 0) write.flags |= RecordedWrite::kMore;
         write.words = {words, entry.record.words * rmem::kWordBytes};
         last_ns_[rank] = write.time_ns;
         sink(write);

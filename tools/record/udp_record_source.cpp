@@ -112,6 +112,7 @@ private:
         write.offset = write_.offset;
         if (write_.is_interrupt) write.flags |= RecordedWrite::kInterrupt;
         if (write_.is_me_last) write.flags |= RecordedWrite::kMeLast;
+        if (write_.has_more) write.flags |= RecordedWrite::kMore;
         write.words = {words, write_.words * rmem::kWordBytes};
         sink(write);
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The names of all ports' counters, block by block of RankSlot::ports. For tools: nothing of a
+/// The names of all ports' counters, and of a bridge's, block by block of RankSlot::ports. For tools: nothing of a
 /// port has to be linked for it.
 
+#include "bridge/counters.hpp"
 #include "ports/common/port_block.hpp"
 #include "ports/dp/counters.hpp"
 #include "ports/fm/counters.hpp"
@@ -25,6 +26,7 @@ inline constexpr std::array<PortNames, rmem::kPortBlocks> kPortNames = {{
     {"gamma", gamma::kCounterNames},
     {"dp", dp::kCounterNames},
     {"munet", munet::kCounterNames},
+    {"bridge", bridge::kCounterNames},
 }};
 static_assert(port_block(billboard::Class::fm) == 0 && port_block(billboard::Class::gamma) == 1 &&
               port_block(billboard::Class::dp) == 2 && port_block(billboard::Class::munet) == 3);

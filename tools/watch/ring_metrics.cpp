@@ -25,15 +25,16 @@ void add_counters(MetricsText& text, const std::string& prefix, Names names,
                   const std::vector<Source>& sources) {
     for (std::size_t i = 0; i < names.size(); ++i) {
         const std::string_view name = names[i].name;
-        const bool is_max = name.ends_with("_max_ns");  // the only ones that are no sums
-        const std::string_view base = name.substr(0, name.size() - (is_max ? 3 : 0));
+        // The only ones that are no sums.
+        const bool is_gauge = name.ends_with("_max_ns") || name.ends_with("_now_ns");
+        const std::string_view base = name.substr(0, name.size() - (is_gauge ? 3 : 0));
         const std::string help =
-            is_max ? names[i].meaning : fmt::format("{}: {}", names[i].unit, names[i].meaning);
-        text.family(fmt::format("rmem_{}_{}_{}", prefix, base, is_max ? "seconds" : "total"),
-                    is_max ? MetricType::gauge : MetricType::counter, help);
+            is_gauge ? names[i].meaning : fmt::format("{}: {}", names[i].unit, names[i].meaning);
+        text.family(fmt::format("rmem_{}_{}_{}", prefix, base, is_gauge ? "seconds" : "total"),
+                    is_gauge ? MetricType::gauge : MetricType::counter, help);
         for (const auto& [labels, values] : sources) {
             const std::uint64_t value = i < values->size() ? (*values)[i] : 0;
-            is_max ? text.sample_seconds(labels, static_cast<double>(value))
+            is_gauge ? text.sample_seconds(labels, static_cast<double>(value))
                    : text.sample(labels, value);
         }
     }

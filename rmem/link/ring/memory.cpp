@@ -92,7 +92,7 @@ void RingMemory::send(std::size_t offset, const void* from, std::size_t words,
     stays_ = takes_time_ && offset < ring_.config().user_bytes && may_stay() && delivery_.claim();
     while (words != 0) {
         const auto part = static_cast<std::uint32_t>(std::min<std::size_t>(words, kMaxRecordWords));
-        send_record(offset, bytes, part, flags);
+        send_record(offset, bytes, part, part < words ? flags | LogRecord::kMore : flags);
         offset += part * kWordBytes;
         bytes += part * kWordBytes;
         words -= part;

@@ -67,8 +67,11 @@ void Arrivals::take(unsigned origin, const Batch& batch, std::optional<RoundTrip
     taken_[origin] = batch.sequence();
     const bool is_timed = keeps_time_ && written && showing == Showing::in_time;
     if (!is_timed && deferred_[origin].empty()) return apply(origin, batch, written, now);
-    for (const Record& record : batch.records()) {
-        Write write{record.place, origin, written, now, batch.sequence()};
+    const auto records = batch.records();
+    for (auto next = records.begin(); next != records.end();) {
+        const Record record = *next;
+        ++next;
+        Write write{record.place, origin, written, now, batch.sequence(), next != records.end()};
         if (is_timed) {
             // What is here was written before now, whatever its origin says.
             const std::int64_t latest = std::min(written->value_ns + written->error_ns, now);
@@ -92,14 +95,18 @@ void Arrivals::apply(unsigned origin, const Batch& batch,
                      std::optional<RoundTrip::Estimate> written, std::int64_t now) {
     std::uint64_t writes = 0;
     std::size_t words = 0;
-    for (const Record& record : batch.records()) {
-        put({record.place, origin, written, now, batch.sequence()}, record.words, now);
+    const auto records = batch.records();
+    for (auto next = records.begin(); next != records.end();) {
+        const Record record = *next;
+        ++next;
+        put({record.place, origin, written, now, batch.sequence(), next != records.end()},
+            record.words, now);
         ++writes;
         words += record.place.words;
     }
     count(writes, words);
     if (!written || writes == 0 || (!keeps_time_ && measure(origin, *written, writes, now))) return;
-    for (const Record& record : batch.records()) {
+    for (const Record& record : records) {
         measure({record.place, origin, written, now, batch.sequence()}, now);
     }
 }
@@ -141,6 +148,7 @@ void Arrivals::show(const Write& write, const Words& words, std::int64_t now) no
     shown.applied_ns = now;
     shown.offset = write.place.index * kWordBytes;
     shown.is_interrupt = (write.place.flags & Place::kInterrupt) != 0;
+    shown.has_more = write.has_more;
     tap_.show(shown, words.bytes());
 }
 

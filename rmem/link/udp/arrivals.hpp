@@ -77,6 +77,7 @@ private:
         std::optional<RoundTrip::Estimate> written;
         std::int64_t due_ns = 0;
         std::uint64_t sequence = 0;  ///< the batch's
+        bool has_more = false;       ///< it is not the batch's last
     };
     struct Deferred {
         Write write;

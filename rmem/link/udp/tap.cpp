@@ -20,6 +20,7 @@ LogRecord packed(const TappedWrite& write) noexcept {
     record.words = write.words;
     if (write.is_interrupt) record.flags |= LogRecord::kInterrupt;
     if (write.is_me_last) record.flags |= LogRecord::kMeLast;
+    if (write.has_more) record.flags |= LogRecord::kMore;
     if (write.is_gap) record.flags |= kGap;
     record.delay_ns = static_cast<std::uint32_t>(
         std::clamp<std::int64_t>(write.applied_ns - write.written_ns, 0, kMostNs));
@@ -39,6 +40,7 @@ TappedWrite unpacked(const LogRecord& record) noexcept {
     write.words = record.words;
     write.is_interrupt = (record.flags & LogRecord::kInterrupt) != 0;
     write.is_me_last = (record.flags & LogRecord::kMeLast) != 0;
+    write.has_more = (record.flags & LogRecord::kMore) != 0;
     write.is_gap = (record.flags & kGap) != 0;
     return write;
 }
@@ -68,9 +70,11 @@ void Tap::keep(std::int64_t now) noexcept {
 
 void Tap::show(const TappedWrite& write, std::span<const std::byte> words) noexcept {
     LogRecord record = packed(write);
+    const std::uint32_t flags = record.flags;
     const std::byte* from = words.data();
     for (std::size_t left = words.size() / kWordBytes; left != 0; left -= record.words) {
         record.words = static_cast<std::uint32_t>(std::min<std::size_t>(left, kMaxRecordWords));
+        record.flags = record.words < left ? flags | LogRecord::kMore : flags;
         append(record, from);
         from += record.words * kWordBytes;
         record.offset += record.words * kWordBytes;

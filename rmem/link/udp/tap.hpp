@@ -41,6 +41,7 @@ struct TappedWrite {
     std::uint64_t offset = 0;
     std::uint32_t words = 0;
     bool is_interrupt = false, is_me_last = false;
+    bool has_more = false;  ///< the origin's next one is of the same batch
     bool is_gap = false;  ///< no write: only the times count
 };
 

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: check
+// `rmem bridge` between rings of this host, and between two sites: what it forwards, what it does
+// when the far site stops, dies or comes back, and what it refuses.
+
+#include "bridge/counters.hpp"
+#include "bridge/table.hpp"
+#include "tests/support/test_ring.hpp"
+#include "tests/support/tool.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace rmem::test {
+namespace {
+
+using bridge::Counter;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kBytes = 65536;
+constexpr unsigned kBridge = 2;  // its node in each ring
+constexpr std::size_t kTable = kBytes - 3 * bridge::kTableBytes;
+constexpr std::size_t kRegion = 4096;  // bytes of what is forwarded
+
+RingSpec three_nodes(LinkKind link) {
+    return {.link = link, .nodes = 3, .user_bytes = kBytes};
+}
+
+/// A folder with the files of bridges.
+class Bridges : public ::testing::Test {
+protected:
+    Bridges() { std::filesystem::create_directory(folder); }
+    ~Bridges() override { std::filesystem::remove_all(folder); }
+
+    std::string file(const std::string& name, const std::string& text) const {
+        std::ofstream(folder + "/" + name) << text;
+        return folder + "/" + name;
+    }
+    /// A ring in such a file.
+    static std::string ring(const TestRing& ring, unsigned node = kBridge) {
+        return fmt::format(R"({{"RMEM_RING": "{}", "RMEM_LINK": "{}", "RMEM_NODE": "{}",
+            "RMEM_NODES": "3", "RMEM_SIZE": "{}", "RMEM_GROUP": "{}", "RMEM_INTERFACE": "lo",
+            "table": {}}})",
+                           ring.name(), name_of(ring.config().link), node, kBytes,
+                           own_group(ring.name()), kTable);
+    }
+    /// Both ways: from 0 to 4096, and from 8192 of the second to 12288 of the first.
+    std::string local(const TestRing& first, const TestRing& second) const {
+        return file("local", fmt::format(R"({{"rings": {{"a": {}, "b": {}}}, "regions": [
+            {{"name": "there", "from": "a", "offset": 0, "to": "b", "at": 4096, "bytes": {}}},
+            {{"name": "back", "from": "b", "offset": "8K", "to": "a", "at": "0x3000",
+              "bytes": 64}}]}})",
+                                         ring(first), ring(second), kRegion));
+    }
+    std::string key() const {
+        const std::string path = folder + "/key";
+        if (!std::filesystem::exists(path)) {
+            EXPECT_EQ(run_tool({"key", path}).code, 0);
+        }
+        return path;
+    }
+    std::string near_half(const TestRing& from, unsigned port) const {
+        return file("near", fmt::format(R"({{"rings": {{"here": {}}},
+            "far": {{"connect": "127.0.0.1:{}", "key_file": "{}"}}, "regions": [
+            {{"name": "there", "from": "here", "offset": 0, "to": "far", "bytes": {},
+              "sync": [4092]}}]}})",
+                                        ring(from), port, key(), kRegion));
+    }
+    std::string far_half(const TestRing& to, unsigned port) const {
+        return file("far", fmt::format(R"({{"rings": {{"here": {}}},
+            "far": {{"listen": "127.0.0.1:{}", "key_file": "{}"}}, "regions": [
+            {{"name": "there", "from": "far", "to": "here", "at": 4096, "bytes": {}}}]}})",
+                                       ring(to), port, key(), kRegion));
+    }
+    static std::uint64_t count(const TestRing& ring, Counter id, unsigned rank = kBridge) {
+        const unsigned segment = ring.config().is_remote() ? rank : 0;
+        return ring.ring(segment)->rank(rank).ports[bridge::kCounterBlock].get(id);
+    }
+    static bool becomes(Node& node, std::size_t offset, std::uint32_t value) {
+        return eventually([&] { return node.load(offset) == value; });
+    }
+    static bool are_equal(Node& from, Node& to) {
+        std::vector<std::byte> source(kRegion), target(kRegion);
+        from.read(0, source.data(), kRegion);
+        to.read(4096, target.data(), kRegion);
+        return source == target;
+    }
+    static unsigned port_of(const Tool& tool) {
+        EXPECT_TRUE(tool.prints(" port ")) << tool.err();
+        const std::string err = tool.err();
+        return static_cast<unsigned>(std::stoul(err.substr(err.rfind(' '))));
+    }
+    static std::size_t resident_bytes(const Tool& tool) {
+        std::ifstream file(fmt::format("/proc/{}/statm", tool.pid()));
+        std::size_t pages = 0;
+        file >> pages >> pages;
+        return pages * 4096;
+    }
+
+    const std::string folder =
+        std::filesystem::temp_directory_path() / fmt::format("bridge-{}", ::getpid());
+};
+
+class BridgesOn : public Bridges, public ::testing::WithParamInterface<LinkKind> {};
+
+TEST_P(BridgesOn, forward_both_ways_in_order_with_interrupts_ages_and_hops) {
+    const TestRing first(three_nodes(GetParam())), second(three_nodes(LinkKind::ring));
+    Node writer = first.join(0), reader = second.join(1);
+    reader.watch(4096, kRegion, Trigger::marked);
+    writer.mark(64, 4);
+    write_word(writer, 8, 77);  // before there is a bridge
+    Tool tool({"bridge", local(first, second)});
+    ASSERT_TRUE(becomes(reader, 4096 + 8, 77)) << tool.err();
+    ASSERT_TRUE(eventually([&] { return count(first, Counter::forwarded_frames) > 0; }));
+    // Data, then a flag: the flag is never newer than the data.
+    std::uint32_t seen = 0;
+    for (std::uint32_t i = 1; i <= 2000; ++i) {
+        write_word(writer, 0, i);
+        write_word(writer, 4, i);
+        seen = std::max(seen, reader.load(4096 + 4));
+        EXPECT_GE(reader.load(4096), seen);
+    }
+    ASSERT_TRUE(becomes(reader, 4096 + 4, 2000)) << tool.err();
+    write_word(writer, 64, 5);
+    const auto interrupt = reader.next_interrupt(Deadline::in(kPatienceNs));
+    ASSERT_TRUE(interrupt) << tool.err();
+    EXPECT_EQ(interrupt->offset, 4096U + 64);
+    EXPECT_EQ(interrupt->value, 5U);
+
+    write_word(reader, 8192 + 60, 9);
+    EXPECT_TRUE(becomes(writer, 0x3000 + 60, 9)) << tool.err();
+
+    std::array<std::byte, bridge::kStampBytes> stamp;
+    reader.read(kTable + kBridge * bridge::kTableBytes + bridge::kSlotBytes + bridge::kStampAt,
+                stamp.data(), stamp.size());
+    // The end's first slot is of what it sends.
+    const bridge::Stamp last = bridge::read_stamp(stamp);
+    EXPECT_EQ(last.hops, 1U);
+    EXPECT_GT(last.frames, 0U);
+    EXPECT_NE(last.error_us, UINT32_MAX);
+    EXPECT_LT(last.age_us, 30'000'000U);
+    tool.signal(SIGTERM);
+    EXPECT_EQ(tool.wait().code, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Links, BridgesOn,
+                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),
+                         [](const auto& of) { return name_of(of.param); });
+
+TEST_F(Bridges, bring_a_write_of_many_words_in_one_frame) {
+    const TestRing first(three_nodes(LinkKind::ring)), second(three_nodes(LinkKind::ring));
+    Node writer = first.join(0), reader = second.join(0);
+    const Tool tool({"bridge", local(first, second)});
+    write_word(writer, 0, 1);
+    ASSERT_TRUE(becomes(reader, 4096, 1)) << tool.err();
+    const std::uint64_t before = count(second, Counter::brought_frames);
+    const std::vector<std::uint32_t> words(kRegion / 4, 3);  // four records of the log
+    write_all(writer, 0, words.data(), kRegion);
+    ASSERT_TRUE(eventually([&] { return are_equal(writer, reader); }));
+    ASSERT_TRUE(eventually([&] { return count(second, Counter::brought_frames) > before; }));
+    EXPECT_EQ(count(second, Counter::brought_frames), before + 1);
+}
+
+TEST_F(Bridges, of_two_sites_heal_a_cut_and_a_restart_of_the_far_one) {
+    const TestRing near(three_nodes(LinkKind::ring)), far(three_nodes(LinkKind::udp));
+    Node writer = near.join(0), reader = far.join(0);
+    auto far_tool = std::make_unique<Tool>(std::vector<std::string>{"bridge", far_half(far, 0)});
+    const unsigned port = port_of(*far_tool);
+    const Tool near_tool({"bridge", near_half(near, port)});
+    write_word(writer, 0, 1);
+    ASSERT_TRUE(becomes(reader, 4096, 1)) << near_tool.err() << far_tool->err();
+
+    far_tool->signal(SIGKILL);
+    far_tool->wait();
+    ASSERT_TRUE(near_tool.prints("the line to 127.0.0.1")) << near_tool.err();
+    for (std::uint32_t i = 0; i < kRegion / 4; ++i) write_word(writer, 4 * i, i + 100);
+    far_tool = std::make_unique<Tool>(std::vector<std::string>{"bridge", far_half(far, port)});
+    EXPECT_TRUE(eventually([&] { return are_equal(writer, reader); }))
+        << near_tool.err() << far_tool->err();
+    EXPECT_TRUE(eventually([&] { return count(near, Counter::reconnects) == 1; }));
+    EXPECT_EQ(count(near, Counter::lost_lines), 1U);
+    EXPECT_GE(count(near, Counter::fresh_copies), 2U);
+}
+
+TEST_F(Bridges, of_two_sites_with_other_keys_say_so_and_forward_nothing) {
+    const TestRing near(three_nodes(LinkKind::ring)), far(three_nodes(LinkKind::ring));
+    Node writer = near.join(0), reader = far.join(0);
+    const Tool far_tool({"bridge", far_half(far, 0)});
+    const unsigned port = port_of(far_tool);
+    std::filesystem::remove(key());
+    const Tool near_tool({"bridge", near_half(near, port)});
+    write_word(writer, 0, 1);
+    EXPECT_TRUE(far_tool.prints("has another key")) << far_tool.err();
+    EXPECT_EQ(reader.load(4096), 0U);
+}
+
+/// The near ring's writer finishes, whatever the far site does; the near bridge keeps little, and
+/// tells how much it is behind.
+TEST_F(Bridges, of_a_site_whose_far_one_is_stopped_stay_small_and_catch_up) {
+    const TestRing near(three_nodes(LinkKind::ring)), far(three_nodes(LinkKind::ring));
+    Node writer = near.join(0), reader = far.join(0);
+    const Tool far_tool({"bridge", far_half(far, 0)});
+    const Tool near_tool({"bridge", near_half(near, port_of(far_tool))});
+    write_word(writer, 0, 1);
+    ASSERT_TRUE(becomes(reader, 4096, 1)) << near_tool.err() << far_tool.err();
+    const std::size_t before = resident_bytes(near_tool);
+    far_tool.signal(SIGSTOP);
+    std::uint32_t value = 1;
+    // Until the connection is full, and much more.
+    ASSERT_TRUE(eventually([&] {
+        for (unsigned i = 0; i < 10'000; ++i, ++value)
+            write_word(writer, 4 * (value % 1000), value);
+        return count(near, Counter::conflated) > 100'000;
+    })) << near_tool.err();
+    EXPECT_LT(resident_bytes(near_tool), before + (32 << 20));
+    EXPECT_GT(count(near, Counter::lag_now_ns), 0U);
+    far_tool.signal(SIGCONT);
+    EXPECT_TRUE(eventually([&] { return are_equal(writer, reader); })) << near_tool.err();
+    EXPECT_TRUE(eventually([&] { return count(near, Counter::lag_now_ns) < 1'000'000'000; }));
+}
+
+TEST_F(Bridges, of_a_circle_forward_one_way_and_take_over_when_the_other_ends) {
+    const TestRing first(three_nodes(LinkKind::ring)), second(three_nodes(LinkKind::ring));
+    Node a = first.join(0), b = second.join(0);
+    const auto one_way = [&](const std::string& name, const char* from, const char* to) {
+        const unsigned node = name == "one" ? 2 : 1;
+        return file(name, fmt::format(R"({{"rings": {{"a": {}, "b": {}}}, "regions": [
+            {{"name": "{}", "from": "{}", "offset": 0, "to": "{}", "at": 0, "bytes": 64}}]}})",
+                                      ring(first, node), ring(second, node), name, from, to));
+    };
+    auto one = std::make_unique<Tool>(std::vector<std::string>{"bridge", one_way("one", "a", "b")});
+    write_word(a, 0, 1);
+    ASSERT_TRUE(becomes(b, 0, 1)) << one->err();
+    const Tool other({"bridge", one_way("other", "b", "a")});
+    ASSERT_TRUE(other.prints("region 'other' would go in a circle")) << other.err();
+    EXPECT_TRUE(eventually([&] { return count(first, Counter::refused_loops, 1) == 1; }));
+    write_word(b, 4, 2);
+    write_word(a, 8, 3);
+    ASSERT_TRUE(becomes(b, 8, 3)) << one->err();
+    EXPECT_EQ(a.load(4), 0U);
+    one->signal(SIGKILL);
+    one->wait();
+    EXPECT_TRUE(becomes(a, 4, 2)) << other.err();
+}
+
+TEST_F(Bridges, do_not_grow_over_many_writes) {
+    const TestRing first(three_nodes(LinkKind::ring)), second(three_nodes(LinkKind::ring));
+    Node writer = first.join(0), reader = second.join(0);
+    const Tool tool({"bridge", local(first, second)});
+    std::uint32_t value = 0;
+    const auto write_many = [&] {
+        for (unsigned i = 0; i < 100'000; ++i, ++value)
+            write_word(writer, 4 * (value % 1000), value);
+        EXPECT_TRUE(eventually([&] { return are_equal(writer, reader); })) << tool.err();
+    };
+    write_many();
+    const std::size_t before = resident_bytes(tool);
+    write_many();
+    write_many();
+    EXPECT_LT(resident_bytes(tool), before + (4 << 20));
+}
+
+TEST_F(Bridges, show_their_counters_in_info_and_metrics) {
+    const TestRing first(three_nodes(LinkKind::ring)), second(three_nodes(LinkKind::ring));
+    Node writer = first.join(0), reader = second.join(0);
+    const Tool tool({"bridge", local(first, second)});
+    write_word(writer, 0, 1);
+    ASSERT_TRUE(becomes(reader, 4096, 1)) << tool.err();
+    ASSERT_TRUE(eventually([&] { return count(first, Counter::forwarded_frames) != 0; }));
+    const Ran ran = run_tool({"info", first.name()});
+    EXPECT_THAT(ran.out, HasSubstr("forwarded_frames"));
+    const Ran metrics = run_tool({"metrics", first.name()});
+    EXPECT_THAT(metrics.out, HasSubstr("rmem_bridge_forwarded_frames_total")) << metrics.err;
+    EXPECT_THAT(metrics.out, HasSubstr("TYPE rmem_bridge_lag_now_seconds gauge"));
+}
+
+TEST_F(Bridges, refuse_a_file_that_cannot_be_meant_with_a_sentence) {
+    const std::string rings = R"({"rings": {"a": {"RMEM_RING": "a", "table": 0},
+                                            "b": {"RMEM_RING": "b", "table": 0}}, "regions": [)";
+    const std::string there = R"({"name": "x", "from": "a", "offset": 0, "to": "b", "at": 64,
+                                  "bytes": 64})";
+    const std::pair<std::string, const char*> cases[] = {
+        {"{", "this is no JSON"},
+        {R"({"rings": {}, "regions": [1]})", "has 0 rings; give two"},
+        {rings + "]}", "has no list of 'regions'"},
+        {rings + there + "," + there + "]}", "is declared twice"},
+        {rings + there + R"(, {"name": "y", "from": "a", "offset": 256, "to": "b", "at": 124,
+                               "bytes": 8}]})",
+         "region 'y' overlaps region 'x' in ring 'b': each word has one owner"},
+        {rings + there + R"(, {"name": "y", "from": "b", "offset": 64, "to": "a", "at": 256,
+                               "bytes": 8}]})",
+         "overlaps region 'x' of the other way in ring 'b': words would go in a circle"},
+        {rings + R"({"name": "x", "from": "a", "offset": 2, "to": "b", "at": 0, "bytes": 4}]})",
+         "has a 'offset' of 2; give a multiple of 4"},
+        {rings + R"({"name": "x", "from": "a", "offset": 0, "to": "c", "at": 0, "bytes": 4}]})",
+         "has 'c' as its 'to', which is none of the rings"},
+        {rings + R"({"name": "x", "from": "a", "offset": 0, "to": "b", "at": 0, "bytes": 4,
+                     "limit": 3}]})",
+         "has 'limit', which means nothing here"},
+        {rings + R"({"name": "x", "from": "a", "offset": 0, "to": "b", "at": 0, "bytes": 64,
+                     "sync": [[60, 8]]}]})",
+         "has sync words at 0x3c that are not within it"},
+    };
+    for (const auto& [text, sentence] : cases) {
+        const Ran ran = run_tool({"bridge", "--check", file("wrong", text)});
+        EXPECT_EQ(ran.code, 1) << text;
+        EXPECT_THAT(ran.err, HasSubstr(sentence));
+    }
+    const Ran ran = run_tool({"bridge", "--check", file("right", rings + there + "]}")});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("is brought"));
+}
+
+TEST_F(Bridges, refuse_regions_that_are_not_within_the_rings_memory) {
+    const TestRing first(three_nodes(LinkKind::ring)), second(three_nodes(LinkKind::ring));
+    for (const auto& [at, sentence] :
+         {std::pair{kBytes - 60, "is not within its memory of 65536 bytes"},
+          std::pair{kTable - 60, "region 'x' overlaps the table"}}) {
+        const Ran ran = run_tool(
+            {"bridge", file("beyond", fmt::format(R"({{"rings": {{"a": {}, "b": {}}}, "regions": [
+                {{"name": "x", "from": "a", "offset": 0, "to": "b", "at": {}, "bytes": 64}}]}})",
+                                                  ring(first), ring(second), at))});
+        EXPECT_EQ(ran.code, 1);
+        EXPECT_THAT(ran.err, HasSubstr(sentence));
+    }
+}
+
+}  // namespace
+}  // namespace rmem::test
