@@ -254,35 +254,47 @@ void BridgedRing::keep(std::int64_t now_ns) {
     count(now_ns);
 }
 
-/// Whether a region that is received would go in a circle.
+/// Whether a region that is received may be written.
 void BridgedRing::judge(std::size_t index, std::int64_t now_ns) {
-    const std::size_t slot = slot_of_received(index);
+    OwnSlot& own = slots_[slot_of_received(index)];
     const auto& region = config_.received[index];
     const bridge::Path* const path = end_.path_of(index);
     if (path == nullptr || path->empty()) {
-        slots_[slot].waiting_since_ns = now_ns;
-        return show(slot, {});
+        own.waiting_since_ns = now_ns;
+        return show(slot_of_received(index), {});
     }
-    auto state = end_.receiver().is_admitted(index) ? Slot::State::open : Slot::State::waiting;
-    const Slot* const circle = circle_through(watch_.live(), region.at, region.bytes, *path, state);
-    if (circle != nullptr) {
-        end_.refuse(index, fmt::format("region '{}' would go in a circle: what it brings to {:#x} "
-                                       "of ring '{}' is taken from there, {} bytes at {:#x}, and "
-                                       "comes back over {} bridges; end one of them",
-                                       region.name, region.at, config_.name, circle->bytes,
-                                       circle->offset, path->size()));
-    } else if (path->size() > bridge::kMostHops) {
-        end_.refuse(index, fmt::format("region '{}' has come over more than {} bridges; bring it "
-                                       "to ring '{}' on a shorter way",
-                                       region.name, bridge::kMostHops, config_.name));
-    } else if (now_ns - slots_[slot].waiting_since_ns >= kSettleNs) {
+    const std::string problem = problem_of(index, *path);
+    if (!problem.empty()) {
+        own.waiting_since_ns = now_ns;
+        end_.refuse(index, problem);
+    } else if (now_ns - own.waiting_since_ns >= kSettleNs) {
         end_.admit(index);
     }
-    if (end_.is_refused(index)) {
-        state = Slot::State::refused;
-        slots_[slot].waiting_since_ns = now_ns;
-    }
-    show(slot, {Slot::Use::brings, state, region.at, region.bytes, path->back(), *path});
+    show(slot_of_received(index), {Slot::Use::brings, state_of_received(index), region.at,
+                                   region.bytes, path->back(), *path});
+}
+
+Slot::State BridgedRing::state_of_received(std::size_t index) const {
+    if (end_.is_refused(index)) return Slot::State::refused;
+    return end_.receiver().is_admitted(index) ? Slot::State::open : Slot::State::waiting;
+}
+
+/// Empty: there is none. One that is refused is judged as it would begin.
+std::string BridgedRing::problem_of(std::size_t index, const bridge::Path& path) const {
+    const auto& region = config_.received[index];
+    if (path.size() > bridge::kMostHops)
+        return fmt::format(
+            "region '{}' has come over more than {} bridges; bring it to ring '{}' "
+            "on a shorter way",
+            region.name, bridge::kMostHops, config_.name);
+    const Slot* const circle =
+        circle_through(watch_.live(), region.at, region.bytes, path, state_of_received(index));
+    if (circle == nullptr) return "";
+    return fmt::format(
+        "region '{}' would go in a circle: what it brings to {:#x} of ring '{}' is "
+        "taken from there, {} bytes at {:#x}, and comes back over {} bridges; end "
+        "one of them",
+        region.name, region.at, config_.name, circle->bytes, circle->offset, path.size());
 }
 
 void BridgedRing::show(std::size_t index, const Slot& slot) {

@@ -79,6 +79,8 @@ private:
                              std::int64_t now_ns);
     [[nodiscard]] bool is_done(rmem::WriteResult result) const;
     void judge(std::size_t region, std::int64_t now_ns);
+    bridge::Slot::State state_of_received(std::size_t region) const;
+    std::string problem_of(std::size_t region, const bridge::Path& path) const;
     void show(std::size_t index, const bridge::Slot& slot);
     std::uint64_t slot_place(std::size_t index) const;
     std::size_t slot_of_received(std::size_t region) const { return config_.sent.size() + region; }

@@ -57,7 +57,7 @@ protected:
     std::string key() const {
         const std::string path = folder + "/key";
         if (!std::filesystem::exists(path)) {
-            EXPECT_EQ(run_tool({"key", path}).code, 0);
+            EXPECT_EQ(run_tool({"key", "--out", path}).code, 0);
         }
         return path;
     }
@@ -77,6 +77,14 @@ protected:
     static std::uint64_t count(const TestRing& ring, Counter id, unsigned rank = kBridge) {
         const unsigned segment = ring.config().is_remote() ? rank : 0;
         return ring.ring(segment)->rank(rank).ports[bridge::kCounterBlock].get(id);
+    }
+    /// Of the bridge's last frame, in one of its slots.
+    static bridge::Stamp stamp_of(Node& node, std::size_t slot) {
+        std::array<std::byte, bridge::kStampBytes> stamp;
+        node.read(
+            kTable + kBridge * bridge::kTableBytes + slot * bridge::kSlotBytes + bridge::kStampAt,
+            stamp.data(), stamp.size());
+        return bridge::read_stamp(stamp);
     }
     static bool becomes(Node& node, std::size_t offset, std::uint32_t value) {
         return eventually([&] { return node.load(offset) == value; });
@@ -132,11 +140,7 @@ TEST_P(BridgesOn, forward_both_ways_in_order_with_interrupts_ages_and_hops) {
     write_word(reader, 8192 + 60, 9);
     EXPECT_TRUE(becomes(writer, 0x3000 + 60, 9)) << tool.err();
 
-    std::array<std::byte, bridge::kStampBytes> stamp;
-    reader.read(kTable + kBridge * bridge::kTableBytes + bridge::kSlotBytes + bridge::kStampAt,
-                stamp.data(), stamp.size());
-    // The end's first slot is of what it sends.
-    const bridge::Stamp last = bridge::read_stamp(stamp);
+    const bridge::Stamp last = stamp_of(reader, 1);
     EXPECT_EQ(last.hops, 1U);
     EXPECT_GT(last.frames, 0U);
     EXPECT_NE(last.error_us, UINT32_MAX);
@@ -155,12 +159,12 @@ TEST_F(Bridges, bring_a_write_of_many_words_in_one_frame) {
     const Tool tool({"bridge", local(first, second)});
     write_word(writer, 0, 1);
     ASSERT_TRUE(becomes(reader, 4096, 1)) << tool.err();
-    const std::uint64_t before = count(second, Counter::brought_frames);
+    const std::uint32_t before = stamp_of(reader, 1).frames;
     const std::vector<std::uint32_t> words(kRegion / 4, 3);  // four records of the log
     write_all(writer, 0, words.data(), kRegion);
     ASSERT_TRUE(eventually([&] { return are_equal(writer, reader); }));
-    ASSERT_TRUE(eventually([&] { return count(second, Counter::brought_frames) > before; }));
-    EXPECT_EQ(count(second, Counter::brought_frames), before + 1);
+    ASSERT_TRUE(eventually([&] { return stamp_of(reader, 1).frames > before; }));
+    EXPECT_EQ(stamp_of(reader, 1).frames, before + 1);
 }
 
 TEST_F(Bridges, of_two_sites_heal_a_cut_and_a_restart_of_the_far_one) {
@@ -181,7 +185,7 @@ TEST_F(Bridges, of_two_sites_heal_a_cut_and_a_restart_of_the_far_one) {
         << near_tool.err() << far_tool->err();
     EXPECT_TRUE(eventually([&] { return count(near, Counter::reconnects) == 1; }));
     EXPECT_EQ(count(near, Counter::lost_lines), 1U);
-    EXPECT_GE(count(near, Counter::fresh_copies), 2U);
+    EXPECT_TRUE(eventually([&] { return count(near, Counter::fresh_copies) >= 2; }));
 }
 
 TEST_F(Bridges, of_two_sites_with_other_keys_say_so_and_forward_nothing) {
@@ -255,11 +259,11 @@ TEST_F(Bridges, do_not_grow_over_many_writes) {
             write_word(writer, 4 * (value % 1000), value);
         EXPECT_TRUE(eventually([&] { return are_equal(writer, reader); })) << tool.err();
     };
-    write_many();
+    // Until it has had a full window, and as many copies as there are ends.
+    for (unsigned i = 0; i < 3; ++i) write_many();
     const std::size_t before = resident_bytes(tool);
-    write_many();
-    write_many();
-    EXPECT_LT(resident_bytes(tool), before + (4 << 20));
+    for (unsigned i = 0; i < 3; ++i) write_many();
+    EXPECT_LT(resident_bytes(tool), before + (2 << 20));
 }
 
 TEST_F(Bridges, show_their_counters_in_info_and_metrics) {
