@@ -179,7 +179,9 @@ private:
             due = std::min(due, line_->due_ns());
             if (const std::string problem = line_->take_problem(); !problem.empty()) say(problem);
         }
-        stop.wait(polled_, due);
+        if (!stop.wait(polled_, due)) return;
+        for (std::size_t i = 0; i < rings_.size(); ++i)
+            if (polled_[i].revents != 0) rings_[i]->take_interrupts(rmem::now_ns());
     }
 
     void say(const std::string& sentence) const {

@@ -58,7 +58,8 @@ BridgedRing::BridgedRing(const BridgedRingConfig& config, Noticing noticing)
     for (std::size_t i = 0; i < before_.size(); ++i)
         before_[i] = counters.get(static_cast<bridge::Counter>(i));
     table_.resize(table_bytes());
-    node_.bank();  // others' writes are applied from now on, also while this one computes
+    // Others' writes are applied from now on, also while this process sleeps or computes.
+    if (noticing == Noticing::asleep) node_.bank();
     fd_ = node_.interrupt_fd();
     if (config_.sent.empty()) return;
     const bool is_woken = noticing == Noticing::asleep && !is_sampled();
@@ -142,12 +143,13 @@ void BridgedRing::take(const RecordedWrite& write, std::int64_t now_ns) {
 }
 
 bool BridgedRing::look(std::int64_t now_ns) {
-    take_interrupts(now_ns);
+    static_cast<void>(node_.load(slot_place(0) + bridge::kBeatAt));  // applies what is due
     if (!source_) {
         look_ns_ = rmem::kNever;
         return false;
     }
     if (is_sampled() && now_ns < look_ns_) return false;
+    if (is_sampled()) take_interrupts(now_ns);
     const bool goes_on =
         source_->look(now_ns, [&](const RecordedWrite& write) { take(write, now_ns); });
     if (has_missed_) {
@@ -160,11 +162,10 @@ bool BridgedRing::look(std::int64_t now_ns) {
 
 /// On link direct they tell of marks; elsewhere the log does, and they only wake.
 void BridgedRing::take_interrupts(std::int64_t now_ns) {
-    node_.poll();
     while (const auto interrupt = node_.next_interrupt(rmem::Deadline::now())) {
         if (!is_sampled() || interrupt->kind != rmem::Interrupt::Kind::written) continue;
         end_.sender().mark(interrupt->offset, now_ns);
-        look_ns_ = 0;  // the mark's word is seen before it leaves
+        look_ns_ = 0;  // the mark's word is looked at before it leaves
     }
 }
 

@@ -49,8 +49,9 @@ public:
     bridge::End& end() { return end_; }
     const rmem::Node& node() const { return node_; }
 
-    /// Readable when there may be something to look at.
+    /// Readable when there may be something to look at, until take_interrupts().
     int fd() const { return fd_; }
+    void take_interrupts(std::int64_t now_ns);
     /// When the next look is due.
     std::int64_t look_ns() const { return look_ns_; }
     /// Gives the end what was written in the ring. True if the next look should follow at once.
@@ -73,7 +74,6 @@ private:
     bool is_sampled() const;
     void begin(std::int64_t now_ns);
     void take(const rmem::RecordedWrite& write, std::int64_t now_ns);
-    void take_interrupts(std::int64_t now_ns);
     rmem::WriteResult make_all(const bridge::Delivery& delivery, std::int64_t now_ns);
     bridge::StampBytes stamp(std::size_t region, const bridge::Delivery& delivery,
                              std::int64_t now_ns);
