@@ -2,12 +2,13 @@
 
 /// What a bridge adds between two rings of this host.
 ///
-///     bridge-latency --tool build/release/tools/rmem [--first ring] [--second udp] [--rounds 20000]
+///     bridge-latency --tool build/release/tools/rmem [--first ring] [--second udp]
 ///
 /// A word is written at a node and awaited at another, one at a time: within the first ring, within
-/// the second, and from the one to the other over `rmem bridge`. One JSON line: medians in ns of each ring's own one-way latency and
-/// of that over the bridge, and `added`: what the bridge takes longer than both, divided by both.
-/// RMEM_INTERFACE is lo unless it is set.
+/// the second, and from the one to the other over `rmem bridge`. One JSON line: medians in ns of
+/// each ring's own one-way latency and of that over the bridge, and `added`: what the bridge takes
+/// longer than both, divided by both. It and this process need a processor each. RMEM_INTERFACE is
+/// lo unless it is set.
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"

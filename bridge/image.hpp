@@ -52,7 +52,7 @@ public:
     void put(std::size_t word, std::span<const std::byte> words, bool has_mark, bool is_dirty);
     /// Its next copy carries the mark, whatever is written until then.
     void mark(std::size_t word);
-    /// The source is looked at anew: what is not put() from now on is zero.
+    /// The source is looked at once more: what is not put() from now on is zero.
     void forget();
     void set_all_dirty() { dirty_.add_all(); }
     bool is_dirty() const { return !dirty_.empty(); }

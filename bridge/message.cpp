@@ -14,7 +14,7 @@ std::uint64_t field_of(std::int64_t time) {
     return static_cast<std::uint64_t>(time);
 }
 
-/// The next bytes; nothing, where there are not so many.
+/// The next bytes; nothing, where there are fewer.
 std::optional<std::span<const std::byte>> take(FieldReader& fields, std::size_t bytes) {
     if (fields.left() < bytes) return std::nullopt;
     const auto all = fields.rest();

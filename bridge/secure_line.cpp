@@ -80,8 +80,8 @@ void SecureLine::receive(std::span<const std::byte> bytes) {
 }
 
 bool SecureLine::take_greeting() {
-    const std::size_t known = std::min(came_.size(), sizeof kLineMagic);
-    if (std::memcmp(came_.data(), greeting_.data(), known) != 0) {
+    const auto known = static_cast<std::ptrdiff_t>(std::min(came_.size(), sizeof kLineMagic));
+    if (!std::equal(came_.begin(), came_.begin() + known, greeting_.begin())) {
         fail("what comes is of no `rmem bridge`; look at the address and the port");
         return false;
     }
@@ -95,9 +95,10 @@ bool SecureLine::take_greeting() {
     }
     if (came_.size() < kGreetingBytes) return false;
     make_keys(std::span(came_).first(kGreetingBytes));
+    if (!problem_.empty()) return false;
     came_.erase(came_.begin(), came_.begin() + kGreetingBytes);
     waits_ = Waits::header;
-    return problem_.empty();
+    return true;
 }
 
 void SecureLine::make_keys(std::span<const std::byte> theirs) {
@@ -120,7 +121,7 @@ void SecureLine::make_keys(std::span<const std::byte> theirs) {
     };
     mix(keys.receive);
     mix(keys.send);
-    // Neither is needed again: what was said cannot be opened by who steals the shared key later.
+    // Neither is needed again: what was said stays closed to those who steal the shared key later.
     sodium_memzero(keys.own_secret.data(), keys.own_secret.size());
     sodium_memzero(keys.shared.data(), keys.shared.size());
     auto& to = out_.bytes();

@@ -8,9 +8,8 @@
 /// conflated: pump() sends a copy of what changed as soon as there is room for half a window, or
 /// the limit allows. docs/design/bridge.md says what order a copy keeps.
 ///
-/// Invariants
-///   Between two calls of pump() a region's frames and copy are in the order of take().
-///   What waits is at most kWindowBytes, a frame of each origin, and a copy of each region.
+/// Order: what leaves of a region is in the order of take(); a copy has all that came before it.
+/// Room: what waits is at most kWindowBytes, a frame of each origin, and a copy of each region.
 /// Thread safety: one thread. Nothing here knows clocks: times are arguments, and never go back.
 /// Units: bytes, nanoseconds of CLOCK_MONOTONIC.
 
@@ -69,8 +68,8 @@ public:
     // ---- The source
     /// What lies in the memory comes next, by take_seen(); what does not is zero.
     void begin_anew(std::int64_t now_ns);
-    /// What a look at the memory has found: what it replaced is not known, nor the order of what one
-    /// look finds. It leaves as a copy.
+    /// What a look at the memory has found: what it replaced is not known, nor the order of what
+    /// one look finds. It leaves as a copy.
     void take_seen(const SourceWrite& write, std::int64_t now_ns);
     void take(const SourceWrite& write, std::int64_t now_ns);
     /// That word's next write in a copy carries the interrupt mark: its writes are not seen singly.
@@ -99,7 +98,7 @@ public:
     const SenderCounts& counts() const { return counts_; }
 
 private:
-    /// What a limit allows: so much in a second, and kBurstNs of it at once.
+    /// What a limit allows: an amount in a second, and kBurstNs of it at once.
     class Limit {
     public:
         explicit Limit(std::uint64_t per_second);

@@ -93,7 +93,7 @@ Stamp read_stamp(std::span<const std::byte, kStampBytes> bytes) {
             load<std::uint32_t>(bytes.data() + 20)};
 }
 
-// ---- Who lives
+// ---- Bridges that run
 
 void TableWatch::look(std::span<const std::byte> table, std::int64_t now_ns) {
     const std::size_t slots = table.size() / kSlotBytes;

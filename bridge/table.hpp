@@ -63,7 +63,7 @@ using StampBytes = std::array<std::byte, kStampBytes>;
 StampBytes encoded(const Stamp& stamp);
 Stamp read_stamp(std::span<const std::byte, kStampBytes> bytes);
 
-/// The slots of a ring's bridges that live.
+/// The slots of a ring's bridges that run.
 class TableWatch {
 public:
     /// A slot whose beat has not changed for so long is of a bridge that has ended.

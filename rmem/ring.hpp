@@ -118,11 +118,11 @@ struct alignas(kLineBytes) RankSlot {
     /// plainly, or waits for an interrupt's descriptor.
     std::atomic<std::uint32_t> needs_delivery;
     std::array<BellPlace, static_cast<std::size_t>(BellUse::count_)> bells;
-    Counters link;                                ///< LinkCounter
-    Counters protocol;                            ///< billboard/core/counters.hpp
+    Counters link;      ///< LinkCounter
+    Counters protocol;  ///< billboard/core/counters.hpp
     /// Of the ports, in the order of their billboard::Class; then of a bridge.
     std::array<PortCounters, kPortBlocks> ports;
-    Applier writer;                               ///< of the own writes…
+    Applier writer;          ///< of the own writes…
     Applier engine_applier;  ///< …and of what its engine applies, on link ring
 };
 

@@ -6,8 +6,8 @@
 /// Each block has one writer (the rank, or the process that runs the node's engine), so counting is
 /// a plain add, stored atomically only for the readers' sake. Counters start at zero when the ring
 /// is made and only grow (a restarted rank goes on where its former incarnation stopped), except
-/// the `_max` and the `_now` ones. Nothing is counted here that the hot path would pay for: messages per pair are
-/// the FIFOs' own positions (billboard/boards/layout.hpp).
+/// the `_max` and the `_now` ones. Nothing is counted here that the hot path would pay for:
+/// messages per pair are the FIFOs' own positions (billboard/boards/layout.hpp).
 
 #include "rmem/base/relaxed.hpp"
 

@@ -87,9 +87,15 @@ TEST(SecureLine, tells_another_key_another_version_and_another_program) {
     EXPECT_THAT(lines.listener.problem(), HasSubstr("speaks version 2 of the line and this one 1"));
     lines.caller.receive(bytes_of("G"));
     EXPECT_THAT(lines.caller.problem(), HasSubstr("is of no `rmem bridge`"));
+
+    Lines weak;  // a fresh key with which everybody would know the result
+    Bytes greeting = taken(weak.caller);
+    std::fill(greeting.begin() + 8, greeting.end(), std::byte{0});
+    weak.listener.receive(greeting);
+    EXPECT_THAT(weak.listener.problem(), HasSubstr("fresh key is none"));
 }
 
-/// Also with the key's handshake: whoever changes a fresh key in between is found out.
+/// Nor one of the greeting: that a fresh key was changed in between is found out.
 TEST(SecureLine, takes_no_byte_that_was_changed) {
     const std::size_t bits = 8 * (SecureLine::kGreetingBytes + 24 + 4 + 17 + 4 + 6 + 17);
     for (std::size_t bit = 0; bit < bits; bit += 5) {

@@ -157,7 +157,7 @@ TEST_F(Sending, heals_a_lost_line_by_a_fresh_copy_of_all_words) {
     EXPECT_EQ(ends.source.counts().lines_lost, 1U);
 }
 
-TEST_F(Sending, begins_anew_where_writes_of_the_source_were_missed) {
+TEST_F(Sending, copies_the_memory_once_more_where_writes_were_missed) {
     ends.write(1, 0, 10);
     ends.write(1, 4, 11);
     ends.exchange();

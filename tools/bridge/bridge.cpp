@@ -57,7 +57,7 @@ struct BridgeOptions {
 
 class Bridge {
 public:
-    /// An end gives so many rounds to others before it looks at the clock of all.
+    /// Rounds without a look at signals and the service manager.
     static constexpr unsigned kMostRounds = 64;
 
     Bridge(const BridgeOptions& options, const BridgeConfig& config) : options_(options) {

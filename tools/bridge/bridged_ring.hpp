@@ -38,7 +38,7 @@ public:
     static constexpr std::int64_t kSettleNs = 200'000'000;
     /// Between looks at the memory of link direct.
     static constexpr std::int64_t kSampleNs = 1'000'000;
-    /// The latest look at a log; whoever watches its writes keeps saying so.
+    /// The longest time between looks at a log, whose listeners keep saying that they are there.
     static constexpr std::int64_t kLongestLookNs = 10'000'000;
 
     BridgedRing(const BridgedRingConfig& config, Noticing noticing);

@@ -24,11 +24,13 @@ struct FlagName {
     std::uint16_t flag;
     const char* name;
 };
-constexpr FlagName kFlags[] = {
-    {RecordedWrite::kInterrupt, "interrupt"}, {RecordedWrite::kMeLast, "me-last"},
-    {RecordedWrite::kAtStart, "at-start"},    {RecordedWrite::kMissed, "missed"},
-    {RecordedWrite::kSampled, "sampled"},     {RecordedWrite::kApplied, "applied"},
-    {RecordedWrite::kMore, "more"}};
+constexpr FlagName kFlags[] = {{RecordedWrite::kInterrupt, "interrupt"},
+                               {RecordedWrite::kMeLast, "me-last"},
+                               {RecordedWrite::kAtStart, "at-start"},
+                               {RecordedWrite::kMissed, "missed"},
+                               {RecordedWrite::kSampled, "sampled"},
+                               {RecordedWrite::kApplied, "applied"},
+                               {RecordedWrite::kMore, "more"}};
 
 std::vector<std::string> flag_names(std::uint16_t flags) {
     std::vector<std::string> names;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The names of all ports' counters, and of a bridge's, block by block of RankSlot::ports. For tools: nothing of a
-/// port has to be linked for it.
+/// The names of all ports' counters, and of a bridge's, block by block of RankSlot::ports. For
+/// tools: nothing of a port has to be linked for it.
 
 #include "bridge/counters.hpp"
 #include "ports/common/port_block.hpp"

@@ -35,7 +35,7 @@ void add_counters(MetricsText& text, const std::string& prefix, Names names,
         for (const auto& [labels, values] : sources) {
             const std::uint64_t value = i < values->size() ? (*values)[i] : 0;
             is_gauge ? text.sample_seconds(labels, static_cast<double>(value))
-                   : text.sample(labels, value);
+                     : text.sample(labels, value);
         }
     }
 }

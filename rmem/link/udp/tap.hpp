@@ -42,7 +42,7 @@ struct TappedWrite {
     std::uint32_t words = 0;
     bool is_interrupt = false, is_me_last = false;
     bool has_more = false;  ///< the origin's next one is of the same batch
-    bool is_gap = false;  ///< no write: only the times count
+    bool is_gap = false;    ///< no write: only the times count
 };
 
 class RMEM_API Tap {
