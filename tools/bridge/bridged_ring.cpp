@@ -138,8 +138,8 @@ void BridgedRing::take(const RecordedWrite& write, std::int64_t now_ns) {
                                        (write.flags & RecordedWrite::kMore) != 0};
     if ((write.flags & (RecordedWrite::kAtStart | RecordedWrite::kSampled)) != 0)
         return end_.sender().take_seen(taken, now_ns);
-    // What the bridge has brought is none of what it takes: its regions do not overlap.
-    if (write.node != node_.id()) end_.sender().take(taken, now_ns);
+    // What the bridge itself brings lies in none of these regions; what others of its node write may.
+    end_.sender().take(taken, now_ns);
 }
 
 bool BridgedRing::look(std::int64_t now_ns) {
