@@ -175,8 +175,8 @@ private:
             polled_.push_back({ring->fd(), POLLIN, 0});
         }
         if (line_) {
-            line_->add_to(polled_, rings_[0]->end().wants_input());
-            due = std::min(due, line_->due_ns());
+            line_->add_to(polled_, rings_[0]->end().wants_input(), now);
+            due = std::min(due, line_->due_ns(now));
             if (const std::string problem = line_->take_problem(); !problem.empty()) say(problem);
         }
         if (!stop.wait(polled_, due)) return;

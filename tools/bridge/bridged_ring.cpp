@@ -3,6 +3,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/write_log.hpp"
 
 #include <fmt/format.h>
 #include <sys/random.h>
@@ -116,12 +117,16 @@ bool BridgedRing::is_sampled() const {
     return node_.config().link == rmem::LinkKind::direct;
 }
 
-/// What the source gives between the two is in the memory, and may come once more.
+/// What the source gives first may be in the memory already, and older: so as much as a log holds is
+/// taken before any of it leaves.
 void BridgedRing::begin(std::int64_t now_ns) {
     has_missed_ = false;
     end_.sender().begin_anew(now_ns);
     source_->begin(now_ns, [&](const RecordedWrite& write) { take(write, now_ns); });
-    while (source_->look(now_ns, [&](const RecordedWrite& write) { take(write, now_ns); })) {
+    constexpr unsigned kLooks = 4;
+    static_assert(kLooks * kMostAtOnce > rmem::kLogBytes / rmem::kLogUnitBytes);
+    for (unsigned i = 0; i < kLooks; ++i) {
+        if (!source_->look(now_ns, [&](const RecordedWrite& write) { take(write, now_ns); })) break;
     }
 }
 

@@ -185,9 +185,9 @@ void LineSocket::send(remote::Outbox& plain) {
 
 // ---- Waiting
 
-void LineSocket::add_to(std::vector<pollfd>& polled, bool wants_input) const {
+void LineSocket::add_to(std::vector<pollfd>& polled, bool wants_input, std::int64_t now_ns) const {
     if (socket_.get() < 0) {
-        if (config_.listens) polled.push_back({listening_.get(), POLLIN, 0});
+        if (config_.listens && now_ns >= again_ns_) polled.push_back({listening_.get(), POLLIN, 0});
         return;
     }
     const bool has_output = is_connecting_ || (line_ && line_->has_output());
@@ -195,8 +195,8 @@ void LineSocket::add_to(std::vector<pollfd>& polled, bool wants_input) const {
     if (events != 0) polled.push_back({socket_.get(), static_cast<short>(events), 0});
 }
 
-std::int64_t LineSocket::due_ns() const {
-    if (socket_.get() < 0) return config_.listens ? rmem::kNever : again_ns_;
+std::int64_t LineSocket::due_ns(std::int64_t now_ns) const {
+    if (socket_.get() < 0) return config_.listens && now_ns >= again_ns_ ? rmem::kNever : again_ns_;
     return is_up() ? rmem::kNever : greeted_by_ns_;
 }
 

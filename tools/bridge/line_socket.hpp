@@ -54,8 +54,8 @@ public:
     /// Why the last connection has ended; once.
     std::string take_problem() { return std::exchange(problem_, {}); }
 
-    void add_to(std::vector<pollfd>& polled, bool wants_input) const;
-    std::int64_t due_ns() const;
+    void add_to(std::vector<pollfd>& polled, bool wants_input, std::int64_t now_ns) const;
+    std::int64_t due_ns(std::int64_t now_ns) const;
 
 private:
     void listen();
