@@ -17,10 +17,12 @@
 #include "tools/measure/samples.hpp"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -120,8 +122,10 @@ void wait_for_bridge(Node& writer, Node& reader) {
 void measure(const Options& options) {
     const std::string base = fmt::format("bench-bridge-{}", ::getpid());
     const std::string file = std::filesystem::temp_directory_path() / (base + ".json");
+    const bench::Common<std::atomic<pid_t>> bridge;
     // Before there are threads; it begins when the file is there.
     const bench::Companion companion([&] {
+        *bridge = ::getpid();
         while (!std::filesystem::exists(file)) ::usleep(1000);
         const char* const spin = options.sleeps ? "-q" : "--spin";
         ::execl(options.tool.c_str(), "rmem", "bridge", "-q", spin, file.c_str(), nullptr);
@@ -141,6 +145,10 @@ void measure(const Options& options) {
     wait_for_bridge(first.nodes[0], second.nodes[0]);
     const bench::Percentiles over(bridged(first.nodes[0], second.nodes[0], options.rounds));
     std::filesystem::remove(file);
+    // In good order, so that it leaves nothing behind.
+    ::kill(*bridge, SIGTERM);
+    siginfo_t ended;
+    ::waitid(P_PID, static_cast<id_t>(bridge->load()), &ended, WEXITED | WNOWAIT);
     fmt::print(
         "{{\"first\": \"{}\", \"second\": \"{}\", \"spins\": {}, \"rounds\": {}, "
         "\"first_ns\": {:.0f}, \"second_ns\": {:.0f}, \"bridged_ns\": {:.0f}, "

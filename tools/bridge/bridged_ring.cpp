@@ -117,8 +117,8 @@ bool BridgedRing::is_sampled() const {
     return node_.config().link == rmem::LinkKind::direct;
 }
 
-/// What the source gives first may be in the memory already, and older: so as much as a log holds is
-/// taken before any of it leaves.
+/// What the source gives first may be in the memory already, and older: so as much as a log holds
+/// is taken before any of it leaves.
 void BridgedRing::begin(std::int64_t now_ns) {
     has_missed_ = false;
     end_.sender().begin_anew(now_ns);
@@ -143,7 +143,8 @@ void BridgedRing::take(const RecordedWrite& write, std::int64_t now_ns) {
                                        (write.flags & RecordedWrite::kMore) != 0};
     if ((write.flags & (RecordedWrite::kAtStart | RecordedWrite::kSampled)) != 0)
         return end_.sender().take_seen(taken, now_ns);
-    // What the bridge itself brings lies in none of these regions; what others of its node write may.
+    // What the bridge itself brings lies in none of these regions; what others of its node write
+    // may.
     end_.sender().take(taken, now_ns);
 }
 
