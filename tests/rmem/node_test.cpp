@@ -103,6 +103,24 @@ TEST_F(NodeTest, ranks_of_one_node_share_its_bank_on_every_link) {
     }
 }
 
+TEST_F(NodeTest, a_group_of_writes_is_made_whole_and_in_order_or_not_at_all) {
+    for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
+        const auto ring = Ring::open(config(link), Deadline::in(kPatience));
+        Node a(ring, {0, 0}), b(ring, {1, 1});
+        const std::uint32_t data[] = {1, 2, 3};
+        const std::uint32_t flag = 9;
+        const GroupedWrite writes[] = {{64, data, sizeof data}, {0, &flag, 4}, {32, data, 0}};
+        ASSERT_EQ(a.write_group(writes), WriteResult::ok);
+        EXPECT_EQ(b.wait_change(0, 0, Deadline::in(kPatience)), flag);
+        EXPECT_EQ(b.load(72), 3U);
+        const GroupedWrite beyond[] = {{100, &flag, 4}, {4094, &flag, 4}};
+        EXPECT_THROW(static_cast<void>(a.write_group(beyond)), Error);
+        EXPECT_EQ(a.load(100), 0U);
+        const std::vector<GroupedWrite> many(kMostGrouped + 1, GroupedWrite{0, &flag, 4});
+        EXPECT_THROW(static_cast<void>(a.write_group(many)), Error);
+    }
+}
+
 TEST_F(NodeTest, a_bank_pointer_shows_what_others_write_without_any_call) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
         const auto ring = Ring::open(config(link), Deadline::in(kPatience));
