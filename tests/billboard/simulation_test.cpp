@@ -188,7 +188,7 @@ TEST(Simulation, is_no_link_for_a_process_of_the_system) {
     const std::string said = bbp_last_error();
     EXPECT_NE(said.find("RMEM_LINK"), std::string::npos) << said;
     EXPECT_NE(said.find("rmem sim"), std::string::npos) << said;
-    EXPECT_NE(said.find("direct, ring or udp"), std::string::npos) << said;
+    EXPECT_NE(said.find("direct, ring, udp or fabric"), std::string::npos) << said;
     for (const char* name : {"RMEM_LINK", "RMEM_RING", "RMEM_RANK", "RMEM_RANKS"}) ::unsetenv(name);
 }
 
