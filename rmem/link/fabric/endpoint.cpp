@@ -491,7 +491,10 @@ bool Endpoint::may_sleep() noexcept {
         return true;
     }
     fid* waited = &told_by_descriptor()->fid;
-    return ::fi_trywait(fabric_.get(), &waited, 1) == 0;
+    if (::fi_trywait(fabric_.get(), &waited, 1) != 0) return false;
+    // That may have taken something in, of which no descriptor tells any more.
+    progress(now_ns());
+    return fresh_.empty();
 }
 
 std::int64_t Endpoint::due_ns() const noexcept {
