@@ -52,16 +52,30 @@ struct Launcher {
     std::array<const char*, 2> job;  ///< variables that together name the job
 };
 
-// PMIx comes last but one: Open MPI sets its variables beside its own, but no count.
+constexpr const char* kSlurmRank = "SLURM_PROCID";
+
+// PMIx comes last: Open MPI and Slurm set its variables beside their own, but no count.
 constexpr std::array<Launcher, 4> kLaunchers = {{
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {"PMI_JOBID", nullptr}},
     {"OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_SIZE",
      {"OMPI_MCA_ess_base_jobid", nullptr}},
+    {kSlurmRank, "SLURM_NTASKS", nullptr, {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
     {"PMIX_RANK", nullptr, nullptr, {"PMIX_NAMESPACE", nullptr}},
-    {"SLURM_PROCID", "SLURM_NTASKS", nullptr, {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 }};
+
+/// Slurm's own steps have higher numbers: a job's script, an interactive shell. They are told that
+/// they are rank 0 of all the job's, and are none.
+constexpr unsigned kMostSlurmStep = 0xfffffff0;
+
+/// Whether srun has started this process as a rank. What another launcher's daemon starts finds the
+/// daemon's variables.
+bool is_slurm_rank() {
+    const auto step = unsigned_variable("SLURM_STEP_ID", std::numeric_limits<unsigned>::max());
+    if (!step || *step > kMostSlurmStep) return false;
+    return variable("PMIX_NAMESPACE").value_or("slurm.").starts_with("slurm.");
+}
 
 /// Whether some of a job's ranks are elsewhere. All of its ranks find the same. Where the launcher
 /// does not tell how many are here, Slurm may tell on how many hosts its step is.
@@ -100,7 +114,7 @@ std::string job_ring_name(const Launcher& launcher) {
 void read_launcher(Environment& environment) {
     for (const Launcher& launcher : kLaunchers) {
         const auto rank = unsigned_variable(launcher.rank, kMaxRanks - 1);
-        if (!rank) continue;
+        if (!rank || (launcher.rank == kSlurmRank && !is_slurm_rank())) continue;
         environment.rank = rank;
         if (!environment.ranks && launcher.count != nullptr) {
             environment.ranks = unsigned_variable(launcher.count, kMaxRanks);

@@ -161,7 +161,8 @@ TEST_P(Joining, understands_launchers) {
                             {{"RMEM_RANK", ""},
                              {"RMEM_RANKS", ""},
                              {rank_variable, std::to_string(rank)},
-                             {size_variable, "3"}});
+                             {size_variable, "3"},
+                             {"SLURM_STEP_ID", "0"}});
         }
         ring.finish();
     }

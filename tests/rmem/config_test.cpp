@@ -298,11 +298,28 @@ TEST_F(EnvironmentTest, open_mpi_gives_rank_and_count) {
     EXPECT_EQ(member().rank, 1U);
 }
 
-TEST_F(EnvironmentTest, slurm_gives_rank_and_count) {
+TEST_F(EnvironmentTest, slurm_gives_rank_and_count_to_what_srun_starts) {
     set("SLURM_PROCID", "3");
     set("SLURM_NTASKS", "8");
+    set("SLURM_JOB_ID", "71");
+    // A job's script and its interactive shell have a rank and a count, too.
+    for (const char* none : {"", "4294967290", "4294967291"}) {
+        set("SLURM_STEP_ID", none);
+        EXPECT_EQ(config().ranks, 1U);
+    }
+    set("SLURM_STEP_ID", "0");
     EXPECT_EQ(config().ranks, 8U);
     EXPECT_EQ(member().rank, 3U);
+    // By srun --mpi=pmix.
+    set("PMIX_RANK", "3");
+    set("PMIX_NAMESPACE", "slurm.pmix.71.0");
+    EXPECT_EQ(config().ranks, 8U);
+    // By another launcher, whose daemon srun has started as rank 3.
+    set("PMIX_RANK", "5");
+    set("PMIX_NAMESPACE", "prterun-host-71@1");
+    set("RMEM_RANKS", "16");
+    EXPECT_EQ(member().rank, 5U);
+    EXPECT_EQ(config().ranks, 16U);
 }
 
 TEST_F(EnvironmentTest, ranks_on_several_hosts_meet_by_datagrams) {
@@ -328,6 +345,7 @@ TEST_F(EnvironmentTest, ranks_on_several_hosts_meet_by_datagrams) {
 TEST_F(EnvironmentTest, a_link_of_one_host_is_refused_where_ranks_are_on_several) {
     set("SLURM_PROCID", "0");
     set("SLURM_NTASKS", "2");
+    set("SLURM_STEP_ID", "0");
     set("SLURM_STEP_NUM_NODES", "2");
     for (const char* link : {"direct", "ring"}) {
         set("RMEM_LINK", link);
@@ -360,12 +378,12 @@ TEST_F(EnvironmentTest, own_variables_win_over_a_launchers) {
 TEST_F(EnvironmentTest, two_jobs_of_a_launcher_do_not_meet) {
     set("SLURM_PROCID", "0");
     set("SLURM_NTASKS", "2");
+    set("SLURM_STEP_ID", "1");
     set("SLURM_JOB_ID", "71");
     const std::string one = config().name;
     set("SLURM_JOB_ID", "72");
-    EXPECT_NE(config().name, one);
-    set("SLURM_STEP_ID", "1");
     const std::string step = config().name;
+    EXPECT_NE(step, one);
     set("SLURM_STEP_ID", "2");
     EXPECT_NE(config().name, step);
     EXPECT_THAT(step, HasSubstr(std::to_string(::getuid())));
