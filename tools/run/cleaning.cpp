@@ -2,6 +2,7 @@
 #include "tools/run/cleaning.hpp"
 
 #include "ports/munet/counter_board.hpp"
+#include "rmem/link/fabric/bootstrap.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/watch/ring_report.hpp"
@@ -46,6 +47,7 @@ Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_
     if (!lock || segment->is_locked(rmem::kLifeCycleByte + 1, kAllBytes) || !segment->is_linked())
         return {name, false, "somebody has just come to use it"};
     rmem::Segment::remove(name);
+    rmem::fabric::Bootstrap::forget(name);
     return {name, true, why};
 }
 

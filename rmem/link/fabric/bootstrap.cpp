@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/fabric/bootstrap.hpp"
 
+#include "rmem/base/environment_variable.hpp"
+#include "rmem/link/fabric/settings.hpp"
 #include "rmem/ring/segment.hpp"
 
 #include <fcntl.h>
@@ -76,6 +78,21 @@ void Bootstrap::withdraw(unsigned node, const Name& name) noexcept {
     try {
         if (is_published(node, name)) ::unlink(path_of(node).c_str());
     } catch (const std::exception&) {  // no memory: an old name stays, which disturbs nobody
+    }
+}
+
+void Bootstrap::forget(const std::string& segment) noexcept {
+    try {
+        const std::size_t at = segment.rfind('@');
+        if (at == std::string::npos || segment.find('/') != std::string::npos) return;
+        const char* const group = environment_variable("RMEM_GROUP");
+        const auto place = group == nullptr || *group == '\0'
+                               ? fmt::format("{}{}", kOwnDirectory, ::getuid())
+                               : std::string(group);
+        const auto path =
+            fmt::format("{}/{}.node-{}", place, segment.substr(0, at), segment.substr(at + 1));
+        if (content_of(path).value_or("").starts_with(kFirstLine)) ::unlink(path.c_str());
+    } catch (const std::exception&) {  // no memory: as above
     }
 }
 

@@ -35,6 +35,10 @@ public:
     bool is_published(unsigned node, const Name& name) const;
     /// Takes it away, unless another has taken its place.
     void withdraw(unsigned node, const Name& name) noexcept;
+    /// What a dead node could not take away: of `segment`, "rig@3", in the directory where
+    /// RMEM_GROUP lets the nodes of link fabric meet. A node of that number that lives elsewhere
+    /// publishes its own again.
+    static void forget(const std::string& segment) noexcept;
     /// Another node's; none: it has not said, or what is there is no name.
     [[nodiscard]] std::optional<Name> find(unsigned node) const;
 

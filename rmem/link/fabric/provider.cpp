@@ -127,7 +127,10 @@ Info choose_provider(const Settings& settings, unsigned node) {
     }
     const Info found = ask(hints.get(), nullptr, nullptr);
     for (const fi_info* one = found.get(); one != nullptr; one = one->next) {
-        if (text(one->fabric_attr->prov_name) == kOwnProvider) continue;
+        const std::string provider = text(one->fabric_attr->prov_name);
+        if (provider == kOwnProvider) continue;
+        // It reaches no other host: only where it is asked for by name.
+        if (provider == "shm" && settings.provider.empty()) continue;
         const bool is_wanted =
             settings.interface.empty() || one->src_addr == nullptr ||
             one->addr_format == FI_ADDR_STR ||

@@ -45,6 +45,19 @@ TEST_F(BootstrapIn, keeps_rings_and_providers_apart) {
     EXPECT_FALSE(Bootstrap(directory_.path(), "rig", "verbs").find(0));
 }
 
+TEST_F(BootstrapIn, forgets_the_name_of_a_dead_nodes_segment_and_no_other_file) {
+    ::setenv("RMEM_GROUP", directory_.path().c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    bootstrap_.publish(0, name({1}));
+    bootstrap_.publish(1, name({2}));
+    put("no name of a node\n", 2);
+    for (const char* segment : {"rig@0", "rig@2", "rig", "rig@7", "../rig@1"})
+        Bootstrap::forget(segment);
+    ::unsetenv("RMEM_GROUP");  // NOLINT(concurrency-mt-unsafe): there is one thread
+    EXPECT_FALSE(bootstrap_.find(0));
+    EXPECT_TRUE(bootstrap_.find(1));
+    EXPECT_TRUE(std::filesystem::exists(directory_.path() + "/rig.node-2"));
+}
+
 TEST_F(BootstrapIn, takes_away_its_own_name_alone) {
     bootstrap_.publish(0, name({1}));
     bootstrap_.withdraw(0, name({2}));
