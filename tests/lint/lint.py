@@ -202,7 +202,7 @@ LAYERS = (
     "rmem/ring rmem/config rmem/interrupts",
     "rmem/link",
     "rmem/link/direct | rmem/link/ring | rmem/link/udp/protocol",
-    "rmem/link/udp/carrier rmem/link/udp/endpoints",
+    "rmem/link/udp/carrier rmem/link/udp/endpoints rmem/link/udp/unknown_host",
     "rmem/link/fabric",
     "rmem/link/udp",
     "rmem/sim",

@@ -2,6 +2,7 @@
 #include "rmem/link/udp/endpoints.hpp"
 
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/link/udp/unknown_host.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,8 +34,9 @@ constexpr const char* kGroupsLookLike =
     "give a multicast group and port, as in 239.1.2.3:7400, or the address of each node in order, "
     "as in 10.0.0.1:7400,10.0.0.2:7400";
 
+template <class Problem = Error>
 [[noreturn]] void refuse(const char* variable, const std::string& value, const std::string& why) {
-    throw Error(Errc::bad_environment, fmt::format("{} is '{}': {}", variable, value, why));
+    throw Problem(Errc::bad_environment, fmt::format("{} is '{}': {}", variable, value, why));
 }
 
 // ---- Addresses
@@ -44,8 +46,10 @@ struct Item {
     const std::string& all;
     std::string text;
 
+    template <class Problem = Error>
     [[noreturn]] void refuse(const std::string& why) const {
-        udp::refuse(kGroupVariable, all, text == all ? why : fmt::format("in '{}' {}", text, why));
+        udp::refuse<Problem>(kGroupVariable, all,
+                             text == all ? why : fmt::format("in '{}' {}", text, why));
     }
 };
 
@@ -67,8 +71,9 @@ Ip ip_of(const Item& item, const std::string& host) {
     asio::ip::udp::resolver resolver(context);
     const auto found = resolver.resolve(asio::ip::udp::v4(), host, "", error);
     if (error || found.empty()) {
-        item.refuse(fmt::format("the host '{}' is not known ({}); give its IPv4 address", host,
-                                error ? error.message() : "it has no IPv4 address"));
+        item.refuse<UnknownHost>(
+            fmt::format("the host '{}' is not known ({}); give its IPv4 address", host,
+                        error ? error.message() : "it has no IPv4 address"));
     }
     return found.begin()->endpoint().address().to_v4().to_uint();
 }

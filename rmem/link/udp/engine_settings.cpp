@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/engine_settings.hpp"
 
+#include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/hash.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
+#include "rmem/link/udp/unknown_host.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
+#include <thread>
 
 namespace rmem::udp {
 
@@ -81,15 +84,32 @@ std::optional<MasterKey> read_master_key(const EngineSettings& settings) {
             settings.way()));
 }
 
+constexpr auto kAskAgain = std::chrono::milliseconds(200);
+
+/// Where the others are. A name that is not known yet may be that of a container which starts at
+/// the same time.
+void read_addresses(EngineSettings& settings, const RingConfig& config) {
+    const auto patience = Environment::read().join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
+    for (const Deadline deadline = Deadline::in(patience);;) {
+        try {
+            if (config.link == LinkKind::fabric) {
+                settings.fabric = fabric::Settings::read(config.nodes);
+            } else {
+                settings.endpoints = Endpoints::read(config.nodes);
+            }
+            return;
+        } catch (const UnknownHost&) {
+            if (deadline.passed(program_now_ns())) throw;
+        }
+        std::this_thread::sleep_for(kAskAgain);
+    }
+}
+
 }  // namespace
 
 EngineSettings EngineSettings::read(const RingConfig& config) {
     EngineSettings settings;
-    if (config.link == LinkKind::fabric) {
-        settings.fabric = fabric::Settings::read(config.nodes);
-    } else {
-        settings.endpoints = Endpoints::read(config.nodes);
-    }
+    read_addresses(settings, config);
     settings.key = read_master_key(settings);
     settings.payload =
         settings.fabric ? given_payload().value_or(kMostPayload) : read_payload(settings.endpoints);
