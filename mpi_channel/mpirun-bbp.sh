@@ -48,7 +48,7 @@ export RMEM_JOIN_TIMEOUT=${RMEM_JOIN_TIMEOUT:-120s}
 unset RMEM_RANK RMEM_RANKS RMEM_NODE RMEM_NODES
 
 rmem=$(dirname "$(readlink -f "$0")")/rmem
-[[ -x $rmem ]] || rmem=$(command -v rmem || true)
+[[ -x $rmem ]] || rmem=$(command -v rmem || echo rmem)
 on_host=("$parts/mpirun-bbp-host" "$rmem" "$RMEM_RING")
 
 program_in() {
