@@ -73,6 +73,19 @@ traffic_among() {
     done
 }
 
+# by_fabric <option> <wrapper>: over TCP, by link fabric.
+by_fabric() {
+    local what="$1: two ranks on each of 2 hosts, by link fabric" bytes
+    mkdir -p "$work/meet"
+    launcher=(scripts/lab exec 0 --name "$name" -- env -u RMEM_INTERFACE RMEM_LINK=fabric
+        "RMEM_GROUP=$work/meet" "$2" "$1" "$(address 0):2,$(address 1):2")
+    arrived 1 tcp >/dev/null
+    good_run 4 "$what" "$work/traffic"
+    bytes=$(arrived 1 tcp)
+    ((bytes > longest)) || fail "$what: only $bytes bytes came to host 1 by TCP"
+    [[ -z $(ls "$work/meet") ]] || fail "$what left $(ls "$work/meet")"
+}
+
 # on_hosts <wrapper> <its option before the hosts> <compiler>...
 on_hosts() {
     local wrapper=$RMEM_SOURCE_DIR/mpi_channel/$1 option=$2 program
@@ -95,6 +108,8 @@ on_hosts() {
         4 "$(address 0):2,$(address 1):2"
     [[ $(lab status) == *"loses 5%: "[1-9]* ]] || fail "no datagram was lost"
     lab loss 0%
+
+    by_fabric "$option" "$wrapper"
 
     launcher=("${start[@]}" "$(addresses 3)")
     bad_end "$option: a rank on another host is killed" "$work/traffic" kill
