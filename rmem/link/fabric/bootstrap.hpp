@@ -36,7 +36,7 @@ public:
     /// Takes it away, unless another has taken its place.
     void withdraw(unsigned node, const Name& name) noexcept;
     /// What a dead node could not take away: of `segment`, "rig@3", in the directory where
-    /// RMEM_GROUP lets the nodes of link fabric meet. A node of that number that lives elsewhere
+    /// RMEM_GROUP lets the nodes of link fabric meet. A node of that number that is alive elsewhere
     /// publishes its own again.
     static void forget(const std::string& segment) noexcept;
     /// Another node's; none: it has not said, or what is there is no name.
