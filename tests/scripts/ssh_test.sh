@@ -27,7 +27,8 @@ here() {
 }
 
 # lab-ssh says more than ssh would: the lab's settings.
-{ block 'export RMEM_LINK=fabric RMEM_RING' && echo 'unset RMEM_INTERFACE'; } | here >"$work/rig.env"
+{ block 'export RMEM_LINK=fabric RMEM_RING' && echo 'unset RMEM_INTERFACE'; } |
+    here >"$work/rig.env"
 block 'for host in' | here >"$work/loop"
 "$RMEM_BUILD_DIR/tools/rmem" key --out "$work/rig.key" >"$output"
 scripts/lab exec 0 --name "$name" -- timeout 100 sh "$work/loop" >"$output" 2>&1 || fail "the loop"
