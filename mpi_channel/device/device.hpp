@@ -39,6 +39,7 @@
 
 #include "billboard/bbp.h"
 #include "mpi_channel/device/access.hpp"
+#include "mpi_channel/device/far_memory.hpp"
 #include "mpi_channel/device/incoming_bulk.hpp"
 #include "mpi_channel/device/packets.hpp"
 #include "mpi_channel/device/peer_memory.hpp"
@@ -68,6 +69,9 @@ public:
     /// Before anything is sent: messages of `least` to `most` bytes are read from their sender's
     /// memory, where it is within reach; so are accesses of `least` bytes or more.
     virtual void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept = 0;
+    /// Before anything is sent: messages that are longer than kEagerMost are read through the fabric
+    /// where the ranks are within reach of that, and not of each other's memory.
+    virtual void use_far(FarMemory& far) noexcept = 0;
     /// Before anything is sent: the regions that others may access, and the listener that hears of
     /// accesses, here and there.
     virtual void serve(const Regions& regions, RemoteEvents& events) noexcept = 0;
@@ -133,6 +137,7 @@ public:
     void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept override {
         reach_.use(peers, least, most);
     }
+    void use_far(FarMemory& far) noexcept override { reach_.use_far(far); }
     void serve(const Regions& regions, RemoteEvents& events) noexcept override {
         is_serving_ = true;
         accesses_.tell(events);
@@ -155,7 +160,7 @@ public:
     bool progress(unsigned packets = kMostTaken) override;
     [[nodiscard]] bool has_backlog() const noexcept override {
         return sending_.has_backlog() || receiving_.has_reads() || accesses_.has_backlog() ||
-               transport_.has_backlog();
+               reach_.is_far_busy() || transport_.has_backlog();
     }
     [[nodiscard]] std::size_t backlog(unsigned to) const noexcept override {
         return sending_.backlog(to) + accesses_.backlog(to);
@@ -238,6 +243,7 @@ bool Device<T>::progress(unsigned packets) {
     for (; packets > 0 && take_one(); --packets) any = true;
     any |= sending_.pump_all();
     any |= receiving_.read_some();
+    any |= receiving_.end_far_reads();
     if (any) {
         empty_polls_ = 0;
     } else if (++empty_polls_ % kPollsPerLook == 0) {
@@ -310,7 +316,10 @@ void Device<T>::on_packet(unsigned from, Bytes bytes) {
             break;
         case PacketType::long_message: is_sound = receiving_.on_message(from, *packet, {}); break;
         case PacketType::request_send:
-        case PacketType::request_get: receiving_.on_request(from, *packet); break;
+        case PacketType::request_get:
+        case PacketType::request_read:
+            receiving_.on_request(from, *packet, bytes.last(packet->name));
+            break;
         case PacketType::ok_to_send: is_sound = sending_.on_ok_to_send(from, *packet); break;
         case PacketType::data: is_sound = receiving_.on_data(from, *packet); break;
         case PacketType::flow: break;

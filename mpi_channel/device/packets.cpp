@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kUntaggedShift = 4, kHasDataShift = 5, kCreditShift = 6, kDataShift = 32;
 constexpr std::uint64_t kTypeMask = (1U << kUntaggedShift) - 1;
 static_assert(kCredit >> (kDataShift - kCreditShift) == 0);
-static_assert(static_cast<std::uint64_t>(PacketType::remote) <= kTypeMask);
+static_assert(static_cast<std::uint64_t>(PacketType::request_read) <= kTypeMask);
 
 /// Behind the header.
 std::size_t tail_bytes(PacketType type) noexcept {
@@ -23,6 +23,7 @@ std::size_t tail_bytes(PacketType type) noexcept {
         case PacketType::ok_to_send: return 8;
         case PacketType::request_send: return 12;
         case PacketType::request_get: return 20;
+        case PacketType::request_read: return 28;
         case PacketType::data:
         case PacketType::done_get: return 4;
         default: return 0;
@@ -33,7 +34,7 @@ std::optional<PacketHeader> read_header(std::span<const std::byte> bytes) noexce
     if (bytes.size() < kHeaderBytes) return std::nullopt;
     const auto first = get<std::uint64_t>(bytes);
     const auto type = static_cast<std::uint8_t>(first & kTypeMask);
-    if (type > static_cast<std::uint8_t>(PacketType::remote)) return std::nullopt;
+    if (type > static_cast<std::uint8_t>(PacketType::request_read)) return std::nullopt;
     PacketHeader header;
     header.type = static_cast<PacketType>(type);
     header.untagged = (first >> kUntaggedShift & 1) != 0;
@@ -67,6 +68,12 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept {
             put(next, packet.send);
             put(next, packet.address);
             break;
+        case PacketType::request_read:
+            put(next, packet.size);
+            put(next, packet.send);
+            put(next, packet.address);
+            put(next, packet.key);
+            break;
         case PacketType::done_get: put(next, packet.send); break;
         case PacketType::ok_to_send:
             put(next, packet.send);
@@ -94,7 +101,12 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
         packet.size = tail.size();
         return packet;
     }
-    if (tail.size() != tail_bytes(header->type)) return std::nullopt;
+    const std::size_t fixed = tail_bytes(header->type);
+    if (header->type == PacketType::request_read && tail.size() > fixed) {
+        packet.name = tail.size() - fixed;
+        tail = tail.first(fixed);
+    }
+    if (tail.size() != fixed) return std::nullopt;
     switch (header->type) {
         case PacketType::long_message: packet.size = get<std::uint64_t>(tail); break;
         case PacketType::request_send:
@@ -105,6 +117,12 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
             packet.size = get<std::uint64_t>(tail);
             packet.send = get<std::uint32_t>(tail);
             packet.address = get<std::uint64_t>(tail);
+            break;
+        case PacketType::request_read:
+            packet.size = get<std::uint64_t>(tail);
+            packet.send = get<std::uint32_t>(tail);
+            packet.address = get<std::uint64_t>(tail);
+            packet.key = get<std::uint64_t>(tail);
             break;
         case PacketType::done_get: packet.send = get<std::uint32_t>(tail); break;
         case PacketType::ok_to_send:

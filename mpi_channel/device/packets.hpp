@@ -20,6 +20,8 @@
 ///   GROUP_FLOW    data: the group, tag: messages taken          -
 ///   REQUEST_GET   size 8, send 4, address 8                     DONE_GET, or OK_TO_SEND
 ///   DONE_GET      send 4                                        -
+///   REQUEST_READ  size 8, send 4, address 8, key 8, and the     DONE_GET, or OK_TO_SEND
+///                 sender's name on the fabric
 ///   REMOTE        what mpi_channel/device/remote_packets.hpp says
 ///
 /// Trust: read() bounds what it gives; whether numbers mean anything is the device's to check.
@@ -45,7 +47,8 @@ enum class PacketType : std::uint8_t {
     group_flow,
     request_get,
     done_get,
-    remote
+    remote,
+    request_read
 };
 
 struct PacketHeader {
@@ -66,18 +69,20 @@ struct Packet {
     std::uint32_t send = 0;     ///< the sender's number for the request
     std::uint32_t receive = 0;  ///< the receiver's
     std::uint64_t address = 0;  ///< of the message, in the sender's memory
+    std::uint64_t key = 0;      ///< of that memory, for the fabric
+    std::size_t name = 0;       ///< REQUEST_READ: bytes of the name, at the end
 };
 
 inline constexpr std::size_t kHeaderBytes = 16;
 inline constexpr std::size_t kMostPacketBytes =
-    kHeaderBytes + 20;  ///< without what follows the header of a SHORT or REMOTE
+    kHeaderBytes + 28;  ///< without what follows the header of a SHORT or REMOTE, and names
 
 /// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of
-/// a REMOTE, go behind them.
+/// a REMOTE, and the name of a REQUEST_READ, go behind them.
 [[nodiscard]] std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
 /// Nothing if it is no packet. The last `size` bytes follow the header of a SHORT, GROUP, BUNDLE or
-/// REMOTE.
+/// REMOTE; the last `name` bytes of a REQUEST_READ are the name.
 [[nodiscard]] std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
 
 /// The length that stands before each packet of a BUNDLE.

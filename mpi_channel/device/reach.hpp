@@ -3,9 +3,10 @@
 
 /// Between which ranks bytes may go from memory to memory, as far as is known here.
 ///
-/// Nothing may until use(). A rank that could not read, or be read, once is not tried again.
+/// Nothing may until use() and use_far(). A rank that could not read, or be read, once is not tried again.
 /// Thread safety: one thread at a time. Errors: results; std::bad_alloc from the constructor.
 
+#include "mpi_channel/device/far_memory.hpp"
 #include "mpi_channel/device/peer_memory.hpp"
 #include "mpi_channel/settings.hpp"
 
@@ -26,6 +27,12 @@ public:
         least_ = least;
         most_ = most;
     }
+    /// Messages of several parts, and accesses, do not go that way.
+    void use_far(FarMemory& far) noexcept { far_ = &far; }
+    /// Null: there is none.
+    [[nodiscard]] FarMemory* far() const noexcept { return far_; }
+    /// Whether its progress is needed.
+    [[nodiscard]] bool is_far_busy() const noexcept { return far_ != nullptr && far_->is_busy(); }
     [[nodiscard]] std::size_t least() const noexcept { return least_; }
     [[nodiscard]] std::size_t most() const noexcept { return most_; }
 
@@ -54,6 +61,7 @@ private:
     };
 
     PeerMemory* peers_ = nullptr;
+    FarMemory* far_ = nullptr;
     std::size_t least_ = kNoGets, most_ = kNoGets;
     std::vector<Rank> ranks_;
 };

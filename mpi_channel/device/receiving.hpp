@@ -5,9 +5,10 @@
 /// receive. Part of Device (mpi_channel/device/device.hpp).
 ///
 /// A message that is whole in its packet goes to its receive at once. Of any other one, a Delivery
-/// notes the receive while the bytes are on their way: as bulk, or by get, a slice at a time.
+/// notes the receive while the bytes are on their way: as bulk, by get, a slice at a time, or
+/// through the fabric.
 ///
-/// Progress: on each packet and piece of bulk, and in read_some(); no call waits.
+/// Progress: on each packet and piece of bulk, in read_some() and end_far_reads(); no call waits.
 /// Thread safety: one thread at a time. Errors: a receive ends with `cut`, `gone` or `cancelled`;
 /// std::bad_alloc.
 /// Trust: on_message() and on_data() take the sender's packets, and return false for what no device
@@ -73,13 +74,16 @@ public:
 
     // ---- Packets
     [[nodiscard]] bool on_message(unsigned from, const Packet& packet, Bytes bytes);
-    void on_request(unsigned from, const Packet& packet);
+    /// `name`: of a sender that offers to be read through the fabric.
+    void on_request(unsigned from, const Packet& packet, Bytes name);
     [[nodiscard]] bool on_data(unsigned from, const Packet& packet);
 
     // ---- Gets
     /// A slice of the message that has waited longest. False: none waits.
     [[nodiscard]] bool read_some();
     [[nodiscard]] bool has_reads() const noexcept { return !reads_.empty(); }
+    /// Messages whose bytes have come through the fabric, or will not. False: none.
+    [[nodiscard]] bool end_far_reads();
 
     /// Of a rank that is gone, of which no bulk arrives any more.
     void lose(unsigned rank);
@@ -116,6 +120,8 @@ private:
         bool is_awaited = false;    ///< OK_TO_SEND has left, DATA has not come
         std::uint64_t address = 0;  ///< of one that is read from the sender's memory
         std::uint32_t send = 0;     ///< the sender's number of that
+        unsigned far_reads = 0;     ///< stretches of it that the fabric still reads
+        bool is_unread = false;     ///< one of them has failed
     };
     struct Rank {
         // Its bulk is for one of these
@@ -136,14 +142,15 @@ private:
     Delivery& deliver(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
                       std::optional<std::uint32_t> data);
     void hand_over(Unexpected& message, WaitingReceive& receive, const Placement& placement);
-    void accept(unsigned from, std::uint32_t send, std::optional<std::uint64_t> address,
-                Delivery& delivery);
+    void accept(unsigned from, std::uint32_t send, const Offer& offer, Delivery& delivery);
+    void read_far(unsigned from, const FarMemory::Place& place, Delivery& delivery);
+    void end_read(Delivery& delivery);
     void ask_for_bytes(unsigned from, std::uint32_t send, Delivery& delivery);
     void end_kept(Unexpected& message, Delivery& delivery);
     void end_delivery(Delivery& delivery, Status status);
     void complete(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
                   std::optional<std::uint32_t> data, Status status);
-    Unexpected& keep(unsigned from, const Packet& packet);
+    Unexpected& keep(unsigned from, const Packet& packet, const Offer& offer = {});
     void take_whole(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
                     std::optional<std::uint32_t> data, Bytes bytes);
     void begin_bulk(unsigned from, Delivery* delivery, Unexpected* kept, std::size_t size);
@@ -152,10 +159,7 @@ private:
     [[nodiscard]] static std::optional<std::uint32_t> data_in(const Packet& packet) noexcept {
         return packet.header.has_data ? std::optional(packet.header.data) : std::nullopt;
     }
-    [[nodiscard]] static std::optional<std::uint64_t> address_in(const Packet& packet) noexcept {
-        return packet.header.type == PacketType::request_get ? std::optional(packet.address)
-                                                             : std::nullopt;
-    }
+    [[nodiscard]] Offer offer_in(unsigned from, const Packet& packet, Bytes name);
 
     T& transport_;
     Completions& completions_;
@@ -302,7 +306,7 @@ void Receiving<T>::hand_over(Unexpected& message, WaitingReceive& receive,
         messages_.give(message);
         end_delivery(delivery, Status::gone);
     } else if (message.is_rendezvous) {
-        accept(from, message.send, message.address, delivery);
+        accept(from, message.send, message.offer, delivery);
         messages_.give(message);
     } else if (message.arrived < message.envelope.size) {
         RMEM_CHECK_IF(kChecks, ranks_[from].kept == &message);
@@ -322,12 +326,14 @@ void Receiving<T>::end_kept(Unexpected& message, Delivery& delivery) {
 }
 
 template <class T>
-void Receiving<T>::accept(unsigned from, std::uint32_t send, std::optional<std::uint64_t> address,
+void Receiving<T>::accept(unsigned from, std::uint32_t send, const Offer& offer,
                           Delivery& delivery) {
-    if (address && reach_.may_read(from)) {
-        delivery.address = *address;
-        delivery.send = send;
+    delivery.send = send;
+    if (offer.by == Offer::By::host && reach_.may_read(from)) {
+        delivery.address = offer.place.address;
         reads_.push_back(delivery.number);
+    } else if (offer.by == Offer::By::fabric) {
+        read_far(from, offer.place, delivery);
     } else {
         ask_for_bytes(from, send, delivery);
     }
@@ -397,15 +403,16 @@ void Receiving<T>::take_whole(WaitingReceive& receive, const Placement& placemen
 }
 
 template <class T>
-Unexpected& Receiving<T>::keep(unsigned from, const Packet& packet) {
+Unexpected& Receiving<T>::keep(unsigned from, const Packet& packet, const Offer& offer) {
     Unexpected& message = messages_.take();
     message.envelope = {from, packet.header.tag, packet.size};
     message.untagged = packet.header.untagged;
     message.data = data_in(packet);
     message.is_rendezvous = packet.header.type == PacketType::request_send ||
-                            packet.header.type == PacketType::request_get;
+                            packet.header.type == PacketType::request_get ||
+                            packet.header.type == PacketType::request_read;
     message.send = packet.send;
-    message.address = address_in(packet);
+    message.offer = offer;
     if (!message.is_rendezvous) message.bytes.resize(packet.size);
     matcher(message.untagged).keep(message);
     ++counters_.unexpected;
@@ -413,14 +420,24 @@ Unexpected& Receiving<T>::keep(unsigned from, const Packet& packet) {
 }
 
 template <class T>
-void Receiving<T>::on_request(unsigned from, const Packet& packet) {
+Offer Receiving<T>::offer_in(unsigned from, const Packet& packet, Bytes name) {
+    const FarMemory::Place place{packet.address, packet.key};
+    if (packet.header.type == PacketType::request_get) return {Offer::By::host, place};
+    const bool is_met = packet.header.type == PacketType::request_read && reach_.far() != nullptr &&
+                        reach_.far()->meet(from, name);
+    return is_met ? Offer{Offer::By::fabric, place} : Offer{};
+}
+
+template <class T>
+void Receiving<T>::on_request(unsigned from, const Packet& packet, Bytes name) {
     const Envelope envelope{from, packet.header.tag, packet.size};
+    const Offer offer = offer_in(from, packet, name);
     if (const auto match = matcher(packet.header.untagged).arrive(envelope)) {
-        accept(from, packet.send, address_in(packet),
+        accept(from, packet.send, offer,
                deliver(static_cast<WaitingReceive&>(*match->receive), match->placement, envelope,
                        data_in(packet)));
     } else {
-        keep(from, packet);
+        keep(from, packet, offer);
     }
 }
 
@@ -508,13 +525,19 @@ bool Receiving<T>::read_some() {
     delivery->arrived += size;
     if (size < left) return true;
     reads_.pop_front();
+    end_read(*delivery);
+    return true;
+}
+
+template <class T>
+void Receiving<T>::end_read(Delivery& delivery) {
+    const unsigned from = delivery.envelope.source;
     ++counters_.gets_received;
     Packet packet;
     packet.header.type = PacketType::done_get;
-    packet.send = delivery->send;
+    packet.send = delivery.send;
     if (!sending_.is_unreachable(from)) sending_.post(from, packet);
-    end_delivery(*delivery, Status::ok);
-    return true;
+    end_delivery(delivery, Status::ok);
 }
 
 template <class T>
@@ -531,12 +554,47 @@ bool Receiving<T>::read_slice(Delivery& delivery, std::size_t size) {
     return is_read;
 }
 
+/// As many reads as the receive has parts.
+template <class T>
+void Receiving<T>::read_far(unsigned from, const FarMemory::Place& place, Delivery& delivery) {
+    if (delivery.placement.bytes == 0) return end_read(delivery);
+    FarMemory::Place next = place;
+    for_each_stretch(delivery.receive->order.parts, delivery.placement.at, delivery.placement.bytes,
+                     [&](std::byte* to, std::size_t count) {
+                         ++delivery.far_reads;
+                         reach_.far()->read(from, next, {to, count}, delivery.number);
+                         next.address += count;
+                         return true;
+                     });
+}
+
+/// Nothing is asked for over the ring while a read may still write.
+template <class T>
+bool Receiving<T>::end_far_reads() {
+    if (!reach_.is_far_busy()) return false;
+    bool any = false;
+    while (const auto ended = reach_.far()->progress()) {
+        any = true;
+        Delivery* const delivery = deliveries_.find(ended->number);
+        if (delivery == nullptr) continue;  // its sender has died
+        delivery->is_unread |= !ended->is_read;
+        if (--delivery->far_reads != 0) continue;
+        if (delivery->is_unread) {
+            ask_for_bytes(delivery->envelope.source, delivery->send, *delivery);
+        } else {
+            end_read(*delivery);
+        }
+    }
+    return any;
+}
+
 // ---- Deaths
 
 template <class T>
 void Receiving<T>::lose(unsigned rank) {
     ranks_[rank].gone = true;
     ++gone_;
+    if (reach_.far() != nullptr) reach_.far()->drop(rank);
     if (ranks_[rank].kept != nullptr) ranks_[rank].kept->is_hopeless = true;
     ranks_[rank].delivery = nullptr;
     ranks_[rank].kept = nullptr;

@@ -7,6 +7,7 @@
 /// Thread safety: as of plain memory. Completions, events and group traffic are called from within
 /// any call of the device, and call no device.
 
+#include "mpi_channel/device/far_memory.hpp"
 #include "mpi_channel/device/matching.hpp"
 #include "mpi_channel/device/parts.hpp"
 #include "mpi_channel/device/regions.hpp"
@@ -137,6 +138,7 @@ struct SendingCounters {
     std::uint64_t short_sent = 0, eager_sent = 0, rendezvous_sent = 0;
     std::uint64_t out_of_credit = 0;  ///< of rendezvous_sent: shorter than kEagerMost
     std::uint64_t gets_sent = 0;      ///< of rendezvous_sent: read by the receiver
+    std::uint64_t far_sent = 0;       ///< of gets_sent: through the fabric
     std::uint64_t gets_refused = 0;   ///< of rendezvous_sent: offered, and not read
 };
 
@@ -152,6 +154,13 @@ struct DeviceCounters : SendingCounters, ReceivingCounters {
     std::uint64_t broken = 0;    ///< ranks given up for what they sent
 };
 
+/// How the receiver may fetch a message from its sender's memory.
+struct Offer {
+    enum class By : std::uint8_t { nothing, host, fabric };
+    By by = By::nothing;
+    FarMemory::Place place;  ///< on the same host without a key
+};
+
 /// An unexpected message: what has come of it is in private memory.
 struct Unexpected : Message {
     std::uint32_t number = 0;
@@ -159,7 +168,7 @@ struct Unexpected : Message {
     std::optional<std::uint32_t> data;
     std::uint32_t send = 0;  ///< rendezvous: the sender's number
     bool is_rendezvous = false;
-    std::optional<std::uint64_t> address;  ///< rendezvous: in the sender's memory
+    Offer offer;  ///< rendezvous: of the sender's memory
     std::vector<std::byte> bytes;
     std::size_t arrived = 0;
     void* delivery = nullptr;  ///< its receive was found while it was on its way

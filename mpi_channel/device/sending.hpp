@@ -127,8 +127,9 @@ private:
         SendOrder order;
         std::size_t size = 0;
         std::vector<std::byte> copy;
-        bool asked = false;    ///< it has asked, and is not answered yet
-        bool offered = false;  ///< to be read where it lies
+        bool asked = false;                   ///< it has asked, and is not answered yet
+        bool offered = false;                 ///< to be read where it lies
+        std::optional<FarMemory::Place> far;  ///< or through the fabric
     };
     /// A packet, bulk of a send, or both.
     struct Leaving {
@@ -161,13 +162,21 @@ private:
     [[nodiscard]] bool may_be_bundled(unsigned to, Leaving& leaving);
     [[nodiscard]] int leave_bundle(unsigned to, std::size_t* count);
     void end_bundled(Leaving& leaving);
+    void offer_far(unsigned to, Send& send);
+    void withdraw_far(Send& send) noexcept;
     void end_send(Send& send, Status status);
     void complete(const SendOrder& order, Status status);
-    /// Behind its packet's header: of those two alone.
-    static std::size_t message_bytes(const Leaving& leaving) noexcept {
+    /// Behind its packet's header: of those three alone.
+    std::size_t message_bytes(const Leaving& leaving) const noexcept {
         const PacketType type = leaving.packet.header.type;
+        if (type == PacketType::request_read) return leaving.packet.name;
         const bool has = type == PacketType::short_message || type == PacketType::group_message;
         return has ? leaving.send->size : 0;
+    }
+    Parts message_of(const Leaving& leaving) {
+        if (leaving.packet.header.type != PacketType::request_read)
+            return leaving.send->order.parts;
+        return {{name_.data(), leaving.packet.name}};
     }
 
     T& transport_;
@@ -178,6 +187,7 @@ private:
     std::vector<unsigned> waiting_;  ///< ranks with a queue
     Pool<Send> sends_;
     std::vector<std::byte> scratch_;  ///< for a packet that is put together
+    std::vector<std::byte> name_;     ///< on the fabric
     SendingCounters counters_;
 };
 
@@ -259,6 +269,7 @@ void Sending<T>::begin(unsigned to, Leaving& leaving) {
     Rank& rank = ranks_[to];
     send.offered = send.order.parts.count() == 1 && send.size <= reach_.most() &&
                    reach_.may_be_read(to, send.size);
+    if (!send.offered && send.size > kEagerMost) offer_far(to, send);
     const bool is_small = send.size <= kEagerMost && !send.order.after_match && !send.offered;
     leaving.has_packet = true;
     if (!is_small || !rank.credit.covers(cost_of(send.size))) {
@@ -266,6 +277,12 @@ void Sending<T>::begin(unsigned to, Leaving& leaving) {
             send.order, send.offered ? PacketType::request_get : PacketType::request_send);
         if (send.offered)
             leaving.packet.address = reinterpret_cast<std::uintptr_t>(send.order.parts[0].iov_base);
+        if (send.far) {
+            leaving.packet.header.type = PacketType::request_read;
+            leaving.packet.address = send.far->address;
+            leaving.packet.key = send.far->key;
+            leaving.packet.name = name_.size();
+        }
         leaving.packet.size = send.size;
         leaving.packet.send = send.number;
         leaving.asks = true;
@@ -285,6 +302,23 @@ void Sending<T>::begin(unsigned to, Leaving& leaving) {
     }
 }
 
+/// Where the packet has room for the name.
+template <class T>
+void Sending<T>::offer_far(unsigned to, Send& send) {
+    FarMemory* const far = reach_.far();
+    if (far == nullptr || send.order.parts.count() != 1 || !far->reaches(to, send.size)) return;
+    const Bytes name = far->name();
+    if (name.empty() || kMostPacketBytes + name.size() > transport_.packet_most()) return;
+    name_.assign(name.begin(), name.end());
+    send.far = far->offer({static_cast<const std::byte*>(send.order.parts[0].iov_base), send.size});
+}
+
+template <class T>
+void Sending<T>::withdraw_far(Send& send) noexcept {
+    if (send.far) reach_.far()->withdraw(*send.far);
+    send.far.reset();
+}
+
 template <class T>
 bool Sending<T>::on_ok_to_send(unsigned from, const Packet& packet) {
     Send* send = sends_.find(packet.send);
@@ -292,6 +326,10 @@ bool Sending<T>::on_ok_to_send(unsigned from, const Packet& packet) {
     send->asked = false;
     if (send->offered) {
         reach_.found_no_reader(from);
+        ++counters_.gets_refused;
+    } else if (send->far) {
+        reach_.far()->found_no_reader(from);
+        withdraw_far(*send);
         ++counters_.gets_refused;
     }
     Packet answer;
@@ -304,14 +342,17 @@ bool Sending<T>::on_ok_to_send(unsigned from, const Packet& packet) {
 template <class T>
 bool Sending<T>::on_done_get(unsigned from, const Packet& packet) {
     Send* send = sends_.find(packet.send);
-    if (send == nullptr || send->order.to != from || !send->asked || !send->offered) return false;
+    if (send == nullptr || send->order.to != from || !send->asked) return false;
+    if (!send->offered && !send->far) return false;
     ++counters_.gets_sent;
+    if (send->far) ++counters_.far_sent;
     end_send(*send, Status::ok);
     return true;
 }
 
 template <class T>
 void Sending<T>::end_send(Send& send, Status status) {
+    withdraw_far(send);
     complete(send.order, status);
     sends_.give(send);
 }
@@ -410,7 +451,7 @@ int Sending<T>::leave(unsigned to, Leaving& leaving) {
     if (leaving.has_packet) {
         Bytes message;
         if (const std::size_t bytes = message_bytes(leaving); bytes != 0) {
-            copy_out(leaving.send->order.parts, scratch_.data());
+            copy_out(message_of(leaving), scratch_.data());
             message = Bytes(scratch_).first(bytes);
         }
         if (const int result = put_packet(to, leaving.packet, message); result != BBP_OK)
@@ -503,8 +544,8 @@ int Sending<T>::leave_bundle(unsigned to, std::size_t* count) {
         Leaving& leaving = queue[bundle.count()];
         if (!may_be_bundled(to, leaving) || !bundle.has_room(message_bytes(leaving))) break;
         leaving.packet.header.credit = 0;  // the bundle's own header has it
-        const Parts* message = leaving.send != nullptr ? &leaving.send->order.parts : nullptr;
-        bundle.add(leaving.packet, message, message_bytes(leaving));
+        const Parts message = leaving.send != nullptr ? message_of(leaving) : Parts();
+        bundle.add(leaving.packet, &message, message_bytes(leaving));
     }
     if (bundle.count() < 2) return BBP_OK;
     Packet header;

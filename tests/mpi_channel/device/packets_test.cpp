@@ -42,6 +42,25 @@ TEST(write, keeps_each_field_whatever_the_others_are) {
     }
 }
 
+TEST(write, keeps_what_a_request_to_be_read_says_and_its_name_follows) {
+    Packet packet{{}, 1, 2, 0, 3};
+    packet.header.type = PacketType::request_read;
+    packet.key = 4;
+    std::array<std::byte, kMostPacketBytes + 5> room;
+    const std::size_t size = write(packet, room.data());
+    EXPECT_EQ(size, kMostPacketBytes);
+    for (const std::size_t name : {0U, 5U}) {
+        const auto found = read(std::span(room).first(size + name));
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->size, 1U);
+        EXPECT_EQ(found->send, 2U);
+        EXPECT_EQ(found->address, 3U);
+        EXPECT_EQ(found->key, 4U);
+        EXPECT_EQ(found->name, name);
+    }
+    EXPECT_FALSE(read(std::span(room).first(size - 1)));
+}
+
 TEST(read, refuses_what_is_no_packet) {
     Room room;
     Packet packet;
@@ -49,7 +68,7 @@ TEST(read, refuses_what_is_no_packet) {
     const std::size_t size = write(packet, room.data());
     EXPECT_FALSE(read(std::span(room).first(size - 1)));
     EXPECT_FALSE(read(std::span(room).first(kHeaderBytes - 1)));
-    for (unsigned type = static_cast<unsigned>(PacketType::remote) + 1; type < 16; ++type) {
+    for (unsigned type = static_cast<unsigned>(PacketType::request_read) + 1; type < 16; ++type) {
         room[0] = std::byte{static_cast<unsigned char>(type)};
         EXPECT_FALSE(read(std::span(room).first(kHeaderBytes))) << type;
     }
