@@ -32,7 +32,8 @@ std::string unique_ring_name() {
 /// All ranks meet in one place, of this process.
 const RingSetup& with_group(RingSetup& setup, const std::string& ring) {
     const LinkKind link = parse_link(setup.link);
-    if (is_remote(link)) setup.extra.try_emplace("RMEM_GROUP", own_group(ring, link));
+    if (is_remote(link) && !setup.extra.contains("RMEM_GROUP"))
+        setup.extra["RMEM_GROUP"] = own_group(ring, link);
     return setup;
 }
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// FarMemory over an endpoint of libfabric of its own: a message's receiver reads it with fi_read.
+///
+///     FabricMemory memory({.provider = "tcp;ofi_rxm", .ip = …}, ranks, is_elsewhere, told);
+///
+/// The endpoint is opened when the first message is offered, here or by another. If that fails it
+/// is not tried again: `told` gets a sentence, and all messages go over the ring. A rank that
+/// cannot be connected to within kMeetNs, or whose memory cannot be read, is out of reach from then
+/// on; `told` hears of it once.
+///
+/// A read cannot be called back. So when a rank dies that is being read from, the endpoint is
+/// closed, and with it everything that might still write here; other reads end as not read.
+///
+/// Trust: whoever reaches the endpoint's address, and knows or guesses a key, reads what is on
+/// offer; and a name makes this rank connect to where it says. So it is for networks that are
+/// trusted (docs/guide/mpi.md).
+/// Thread safety: one thread at a time. Progress: in calls; none waits, but that opening takes
+/// libfabric some milliseconds. Errors: results, and sentences to `told`; std::bad_alloc.
+/// Units: nanoseconds. Source: fi_rma(3), fi_mr(3), fi_cq(3).
+
+#include "mpi_channel/device/far_memory.hpp"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mpi_channel::provider {
+
+class FabricMemory final : public FarMemory {
+public:
+    static constexpr std::int64_t kMeetNs = 10'000'000'000;
+    static constexpr std::size_t kMostNameBytes = 64;
+
+    struct Way {
+        std::string provider;  ///< libfabric's name of it
+        std::string ip;        ///< of this host, where others reach it; empty: the provider's first
+    };
+    using Told = std::function<void(const std::string& sentence)>;
+
+    /// Whether a rank is of another node, and there.
+    using IsElsewhere = std::function<bool(unsigned rank)>;
+
+    FabricMemory(Way way, unsigned ranks, IsElsewhere is_elsewhere, Told told);
+    FabricMemory(const FabricMemory&) = delete;
+    FabricMemory& operator=(const FabricMemory&) = delete;
+
+    [[nodiscard]] bool reaches(unsigned rank, std::size_t size) override;
+    [[nodiscard]] std::span<const std::byte> name() override;
+    [[nodiscard]] std::optional<Place> offer(std::span<const std::byte> bytes) override;
+    void withdraw(const Place& place) noexcept override;
+    void found_no_reader(unsigned rank) override;
+    [[nodiscard]] bool meet(unsigned rank, std::span<const std::byte> name) override;
+    void read(unsigned rank, const Place& place, std::span<std::byte> to,
+              std::uint32_t number) override;
+    void drop(unsigned rank) override;
+    [[nodiscard]] std::optional<Ended> progress() override;
+    [[nodiscard]] bool is_busy() const noexcept override {
+        return !reads_.empty() || !ended_.empty() || !offers_.empty();
+    }
+
+private:
+    struct Close {
+        template <class Object>
+        void operator()(Object* object) const noexcept {
+            ::fi_close(&object->fid);
+        }
+    };
+    template <class Object>
+    using Fid = std::unique_ptr<Object, Close>;
+    struct FreeInfo {
+        void operator()(fi_info* info) const noexcept { ::fi_freeinfo(info); }
+    };
+    using Info = std::unique_ptr<fi_info, FreeInfo>;
+
+    struct Peer {
+        bool cannot_read = false;  ///< from here
+        bool is_unreadable = false;
+        std::vector<std::byte> name;
+        fi_addr_t address = FI_ADDR_NOTAVAIL;
+        unsigned under_way = 0;       ///< reads that the provider has
+        std::int64_t refused_ns = 0;  ///< since when it takes none; 0: it does
+        bool is_full = false;         ///< at this look
+    };
+    struct Read {
+        fi_context2 context{};  ///< first: the provider gives it back
+        unsigned rank = 0;
+        Place place;
+        std::span<std::byte> to;
+        std::uint32_t number = 0;
+        bool is_given = false;  ///< the provider has it
+        Fid<fid_mr> registration;
+    };
+    using Reads = std::list<std::unique_ptr<Read>>;
+
+    [[nodiscard]] bool open();
+    void open_endpoint();
+    [[nodiscard]] Info choose() const;
+    void close();
+    [[nodiscard]] Fid<fid_mr> registered(const void* memory, std::size_t bytes,
+                                         std::uint64_t access);
+    void give_waiting();
+    /// 0, -FI_EAGAIN, or why it cannot be.
+    [[nodiscard]] ssize_t give(Read& read);
+    void look();
+    void end(const Read* read, bool is_read);
+    void lose_sight(unsigned rank, const std::string& why);
+
+    const Way way_;
+    const IsElsewhere is_elsewhere_;
+    const Told told_;
+    std::vector<Peer> peers_;  ///< by rank
+    bool is_tried_ = false;    ///< the endpoint has been opened, or could not be
+    std::uint64_t next_key_ = 1;
+    Info info_;
+    // Closed in the other order
+    Fid<fid_fabric> fabric_;
+    Fid<fid_domain> domain_;
+    Fid<fid_av> addresses_;
+    Fid<fid_cq> queue_;
+    Fid<fid_ep> endpoint_;
+    std::vector<std::byte> name_;
+    std::map<std::uint64_t, Fid<fid_mr>> offers_;  ///< by key
+    Reads reads_;                                  ///< in the order asked
+    std::deque<Ended> ended_;
+};
+
+}  // namespace mpi_channel::provider
