@@ -20,6 +20,7 @@
 ///   (R3) An unexpected message is whole, on its way, a request, or hopeless.
 
 #include "mpi_channel/device/credit.hpp"
+#include "mpi_channel/device/deliveries.hpp"
 #include "mpi_channel/device/incoming_bulk.hpp"
 #include "mpi_channel/device/matching.hpp"
 #include "mpi_channel/device/packets.hpp"
@@ -95,34 +96,6 @@ private:
     static constexpr bool kChecks = rmem::is_simulated<T>;
     using DeviceMatcher = MatcherOf<kChecks>;
 
-    struct WaitingReceive : Receive {
-        WaitingReceive() = default;
-        explicit WaitingReceive(const ReceiveOrder& its_order) noexcept : order(its_order) {
-            wanted = {order.from, order.tag, order.ignore};
-            capacity = size_of(order.parts);
-            least = order.least;
-        }
-        std::uint32_t number = 0;
-        ReceiveOrder order;
-        unsigned on_their_way = 0;  ///< messages
-        bool over = false;          ///< takes no more
-        bool is_silent = false;
-    };
-    /// A message on its way into a receive.
-    struct Delivery {
-        std::uint32_t number = 0;
-        WaitingReceive* receive = nullptr;
-        Placement placement;
-        Envelope envelope;
-        std::optional<std::uint32_t> data;
-        std::size_t arrived = 0;
-        std::size_t cost = 0;       ///< of its credit
-        bool is_awaited = false;    ///< OK_TO_SEND has left, DATA has not come
-        std::uint64_t address = 0;  ///< of one that is read from the sender's memory
-        std::uint32_t send = 0;     ///< the sender's number of that
-        unsigned far_reads = 0;     ///< stretches of it that the fabric still reads
-        bool is_unread = false;     ///< one of them has failed
-    };
     struct Rank {
         // Its bulk is for one of these
         Delivery* delivery = nullptr;
@@ -282,10 +255,8 @@ void Receiving<T>::complete(WaitingReceive& receive, const Placement& placement,
 // ---- Deliveries
 
 template <class T>
-typename Receiving<T>::Delivery& Receiving<T>::deliver(WaitingReceive& receive,
-                                                       const Placement& placement,
-                                                       const Envelope& envelope,
-                                                       std::optional<std::uint32_t> data) {
+Delivery& Receiving<T>::deliver(WaitingReceive& receive, const Placement& placement,
+                                const Envelope& envelope, std::optional<std::uint32_t> data) {
     Delivery& delivery = deliveries_.take();
     delivery.receive = &receive;
     delivery.placement = placement;

@@ -21,6 +21,7 @@
 #include "billboard/bbp.h"
 #include "mpi_channel/device/bundles.hpp"
 #include "mpi_channel/device/credit.hpp"
+#include "mpi_channel/device/leaving.hpp"
 #include "mpi_channel/device/packets.hpp"
 #include "mpi_channel/device/pool.hpp"
 #include "mpi_channel/device/reach.hpp"
@@ -46,16 +47,6 @@ public:
 
 protected:
     ~SendingListener() = default;
-};
-
-/// A REMOTE packet that is to leave, and the bytes that go with it.
-struct RemoteToSend {
-    RemotePacket packet;
-    std::optional<std::uint32_t> data;  ///< a word for the target
-    const Parts* parts = nullptr;       ///< they stay until the answer; null: `copy`
-    std::size_t at = 0;                 ///< in these
-    std::size_t bytes = 0;
-    std::vector<std::byte> copy;
 };
 
 template <class T>
@@ -121,25 +112,6 @@ public:
 private:
     static constexpr bool kChecks = rmem::is_simulated<T>;
 
-    /// A send that has not left at once.
-    struct Send {
-        std::uint32_t number = 0;
-        SendOrder order;
-        std::size_t size = 0;
-        std::vector<std::byte> copy;
-        bool asked = false;                   ///< it has asked, and is not answered yet
-        bool offered = false;                 ///< to be read where it lies
-        std::optional<FarMemory::Place> far;  ///< or through the fabric
-    };
-    /// A packet, bulk of a send, or both.
-    struct Leaving {
-        Packet packet;
-        bool has_packet = false;  ///< it has not left yet
-        Send* send = nullptr;     ///< without a packet: its protocol is still to be chosen
-        bool asks = false;        ///< the send is not over when this has left
-        std::size_t left = 0;     ///< bytes of the bulk
-        std::unique_ptr<RemoteToSend> remote;
-    };
     struct Rank {
         std::deque<Leaving> queue;
         Credit<kChecks> credit;

@@ -297,7 +297,7 @@ void EndpointObject::use_fabric(const rmem::RingConfig& config,
         engine.fabric && !engine.fabric->provider.empty() ? engine.fabric->provider : kFarProvider;
     way.ip = own_ip(engine, environment.member(config).node);
     const auto is_elsewhere = [ring = endpoint_->ring()](unsigned rank) {
-        // Nothing else of the slot is read.
+        // relaxed is enough: nothing else of the slot is read
         const auto state = ring->rank(rank).state.load(std::memory_order_relaxed);
         return state == static_cast<std::uint32_t>(rmem::RankState::elsewhere);
     };
