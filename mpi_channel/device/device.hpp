@@ -69,8 +69,8 @@ public:
     /// Before anything is sent: messages of `least` to `most` bytes are read from their sender's
     /// memory, where it is within reach; so are accesses of `least` bytes or more.
     virtual void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept = 0;
-    /// Before anything is sent: messages that are longer than kEagerMost are read through the fabric
-    /// where the ranks are within reach of that, and not of each other's memory.
+    /// Before anything is sent: messages of more than kEagerMost are read through the fabric, where
+    /// ranks are within its reach, and not within that of each other's memory.
     virtual void use_far(FarMemory& far) noexcept = 0;
     /// Before anything is sent: the regions that others may access, and the listener that hears of
     /// accesses, here and there.

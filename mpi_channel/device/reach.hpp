@@ -3,7 +3,8 @@
 
 /// Between which ranks bytes may go from memory to memory, as far as is known here.
 ///
-/// Nothing may until use() and use_far(). A rank that could not read, or be read, once is not tried again.
+/// Nothing may until use() and use_far(). A rank that could not read, or be read, once is not tried
+/// again.
 /// Thread safety: one thread at a time. Errors: results; std::bad_alloc from the constructor.
 
 #include "mpi_channel/device/far_memory.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Devices over pipes (tests/support/pipes.hpp), and memories of peers, near and far, that tests can
-/// close.
+/// Devices over pipes (tests/support/pipes.hpp), and memories of peers, near and far, that tests
+/// can close.
 ///
 ///     DeviceRanks ranks(2);
 ///     ranks[0].device.send(…);
