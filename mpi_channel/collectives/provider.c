@@ -3,7 +3,8 @@
  * MPICH asks libfabric for providers and takes the first. FI_PROVIDER=bbp leaves it this one, but
  * holds for all of the process, also for link fabric, which needs another one below: with that link
  * mpirun-bbp-mpich does not set it, and MPICH is told of this provider alone by the call here. The
- * link takes libfabric's own fi_getinfo out of the library, and so sees all of them.
+ * link takes libfabric's own fi_getinfo out of the library, and so sees all of them; long messages
+ * that go past the ring (RMEM_MPI_BULK) ask for theirs by name.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,8 +38,10 @@ int fi_getinfo(uint32_t version, const char* node, const char* service, uint64_t
     *(void**)&getinfo = dlsym(RTLD_NEXT, "fi_getinfo");
     if (getinfo == NULL) return -FI_ENOSYS;
     const int error = getinfo(version, node, service, flags, hints, info);
+    const int is_named =
+        hints != NULL && hints->fabric_attr != NULL && hints->fabric_attr->prov_name != NULL;
     /* With flags it is libfabric itself that asks, for a layer such as ofi_rxm. */
-    if (error != 0 || flags != 0 || getenv("FI_PROVIDER") != NULL) return error;
+    if (error != 0 || flags != 0 || is_named || getenv("FI_PROVIDER") != NULL) return error;
     *info = only("bbp", *info);
     return *info == NULL ? -FI_ENODATA : 0;
 }

@@ -13,8 +13,8 @@
 /// A read cannot be called back. So when a rank dies that is being read from, the endpoint is
 /// closed, and with it everything that might still write here; other reads end as not read.
 ///
-/// Trust: whoever reaches the endpoint's address, and knows or guesses a key, reads what is on
-/// offer; and a name makes this rank connect to where it says. So it is for networks that are
+/// Trust: any host that reaches the endpoint's address, and knows or guesses a key, reads what is
+/// on offer; and a name makes this rank connect to where it says. So it is for networks that are
 /// trusted (docs/guide/mpi.md).
 /// Thread safety: one thread at a time. Progress: in calls; none waits, but that opening takes
 /// libfabric some milliseconds. Errors: results, and sentences to `told`; std::bad_alloc.
@@ -110,7 +110,7 @@ private:
     [[nodiscard]] Fid<fid_mr> registered(const void* memory, std::size_t bytes,
                                          std::uint64_t access);
     void give_waiting();
-    /// 0, -FI_EAGAIN, or why it cannot be.
+    /// 0, -FI_EAGAIN, or why there is no way.
     [[nodiscard]] ssize_t give(Read& read);
     void look();
     void end(const Read* read, bool is_read);

@@ -86,6 +86,20 @@ by_fabric() {
     [[ -z $(ls "$work/meet") ]] || fail "$what left $(ls "$work/meet")"
 }
 
+# past_ring <option> <wrapper>: long messages over TCP, all others by datagrams.
+past_ring() {
+    local what="$1: two ranks on each of 2 hosts, long messages past the ring" bytes
+    launcher=(scripts/lab exec 0 --name "$name" -- env -u RMEM_LINK -u RMEM_INTERFACE -u RMEM_GROUP
+        RMEM_MPI_BULK=fabric "$2" "$1" "$(address 0):2,$(address 1):2")
+    arrived 1 tcp >/dev/null
+    arrived 1 udp >/dev/null
+    good_run 4 "$what" "$work/traffic"
+    bytes=$(arrived 1 tcp)
+    ((bytes > longest)) || fail "$what: only $bytes bytes came to host 1 by TCP"
+    bytes=$(arrived 1 udp)
+    ((0 < bytes && bytes < longest)) || fail "$what: $bytes bytes came to host 1 by datagrams"
+}
+
 # on_hosts <wrapper> <its option before the hosts> <compiler>...
 on_hosts() {
     local wrapper=$RMEM_SOURCE_DIR/mpi_channel/$1 option=$2 program
@@ -110,6 +124,7 @@ on_hosts() {
     lab loss 0%
 
     by_fabric "$option" "$wrapper"
+    past_ring "$option" "$wrapper"
 
     launcher=("${start[@]}" "$(addresses 3)")
     bad_end "$option: a rank on another host is killed" "$work/traffic" kill
