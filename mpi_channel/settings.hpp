@@ -9,9 +9,9 @@
 ///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is
 ///                        possible: of this number of bytes or more (64K), of a range (64K-2M, the
 ///                        default over the ports), or off (the default over the channel)
-///   RMEM_MPI_BULK        how messages of more than 64 KiB between nodes go, over the channel: ring
-///                        (default): over the ring, as all others; fabric: their receiver reads
-///                        them through libfabric, which checks no key of the ring's
+///   RMEM_MPI_BULK        how messages of more than 64 KiB go between nodes, over the channel: as
+///                        all others (ring), or read by their receiver through libfabric, which the
+///                        ring's key does not protect (fabric; the default where there is no key)
 ///   RMEM_MPI_COLLECTIVES which collective operations are multicasts: a list of barrier, bcast,
 ///                        reduce, allreduce, allgather; all (default); off. It is checked here, and
 ///                        read in mpi_channel/collectives/calls.h
@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 namespace mpi_channel {
 
@@ -44,7 +45,7 @@ enum class TransportKind : std::uint8_t { channel = 0, fm = 2, gamma = 3, dp = 4
 struct Settings {
     TransportKind transport = TransportKind::channel;
     std::size_t get_least = kNoGets, get_most = kNoGets;
-    BulkWay bulk = BulkWay::ring;
+    std::optional<BulkWay> bulk;
     bool locks = false;
 
     static Settings read();

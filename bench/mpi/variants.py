@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 OVER_RING = re.compile(r"rank \d+: [1-9]\d* packets sent")
 BY_PORT = re.compile(r"rank \d+: by .*, which has counted [1-9]")
+PAST_IT = re.compile(r"rank \d+: .* [1-9]\d* of these through the fabric")
+PAST_RING = {"RMEM_MPI_BULK": "fabric"}  # messages of more than 64 KiB
 PORTS = ("fm", "gamma", "dp")  # of RMEM_MPI_TRANSPORT
 PLAIN_COLLECTIVES = {"RMEM_MPI_COLLECTIVES": "off"}  # of the same device, point to point
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -89,9 +91,20 @@ def on_ring(**more):
     return environment
 
 
-def over_udp(setup):
-    group = f"239.1.2.3:{setup.port}"
-    return on_ring(RMEM_LINK="udp", RMEM_INTERFACE="lo", RMEM_GROUP=group)(setup)
+def over_udp(**more):
+    def environment(setup):
+        group = f"239.1.2.3:{setup.port}"
+        return on_ring(RMEM_LINK="udp", RMEM_INTERFACE="lo", RMEM_GROUP=group, **more)(setup)
+    return environment
+
+
+def over_fabric(**more):
+    def environment(setup):
+        meeting_place = setup.scratch / "meet"
+        meeting_place.mkdir(exist_ok=True)
+        return on_ring(RMEM_LINK="fabric", RMEM_PROVIDER="tcp", RMEM_INTERFACE="lo",
+                       RMEM_GROUP=str(meeting_place), **more)(setup)
+    return environment
 
 
 def without_provider(setup):
@@ -161,8 +174,10 @@ VARIANTS = [
             environment(MPIR_CVAR_NOLOCAL="1", UCX_TLS="posix,self")),
     Variant("mpich-fi-shm", "mpich", fabric_mpich, on_fabric(environment(), "shm")),
     Variant("mpich-tcp", "mpich", fabric_mpich, on_fabric(environment(**LOOPBACK), "tcp;ofi_rxm")),
-    Variant("openmpi-bbp-udp", "openmpi", ring_openmpi, over_udp, OVER_RING),
-    Variant("mpich-bbp-udp", "mpich", ring_mpich, over_udp, OVER_RING),
+    *(Variant(f"{mpi}-bbp-{link}{name}", mpi, ring, way(**bulk), proof)
+      for mpi, ring in (("openmpi", ring_openmpi), ("mpich", ring_mpich))
+      for link, way in (("udp", over_udp), ("fabric", over_fabric))
+      for name, bulk, proof in (("", {}, OVER_RING), ("-bulk", PAST_RING, PAST_IT))),
 ]
 BY_NAME = {variant.name: variant for variant in VARIANTS}
 
@@ -196,6 +211,9 @@ SCENES = [
     Scene("collectives-2", 2, "barrier,bcast", SMALL, COLLECTIVE),
     Scene("collectives-4", 4, "barrier,bcast", SMALL, COLLECTIVE),
     Scene("udp", 2, "latency", "8", "openmpi-bbp-udp openmpi-tcp mpich-bbp-udp mpich-tcp"),
+    Scene("bulk", 2, "stream,transfer", "131072,1048576,16777216", "openmpi-bbp-udp "
+          "openmpi-bbp-udp-bulk openmpi-bbp-fabric openmpi-bbp-fabric-bulk openmpi-tcp "
+          "mpich-bbp-udp-bulk mpich-bbp-fabric-bulk mpich-tcp", False),
     Scene("crowd", 8, "reduce_loop", "64", "openmpi-bbp mpich-bbp " + NATIVE),
     Scene("ports", 2, "latency", "8,1024,65536", "billboard openmpi-bbp mpich-bbp "
           + " ".join(f"{mpi}-bbp-{port}" for mpi in ("openmpi", "mpich") for port in PORTS), False),

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MPICH asks libfabric for providers and takes the first. FI_PROVIDER=bbp leaves it this one, but
- * holds for all of the process, also for link fabric, which needs another one below: with that link
- * mpirun-bbp-mpich does not set it, and MPICH is told of this provider alone by the call here. The
- * link takes libfabric's own fi_getinfo out of the library, and so sees all of them; long messages
- * that go past the ring (RMEM_MPI_BULK) ask for theirs by name.
+ * MPICH asks libfabric for providers and takes the first. FI_PROVIDER=bbp would leave it this one,
+ * but holds for all of the process, also for what the ring does through libfabric. So MPICH is told
+ * of this provider alone by the call here. Link fabric takes libfabric's own fi_getinfo out of the
+ * library, and sees all of them; long messages that go past the ring ask for theirs by name.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

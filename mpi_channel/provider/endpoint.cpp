@@ -290,8 +290,10 @@ static std::string own_ip(const rmem::udp::EngineSettings& engine, unsigned node
 void EndpointObject::use_fabric(const rmem::RingConfig& config,
                                 const rmem::Environment& environment,
                                 const mpi_channel::Settings& settings) {
-    if (!config.is_remote() || channel_ == nullptr || settings.bulk != BulkWay::fabric) return;
+    if (!config.is_remote() || channel_ == nullptr) return;
     const auto engine = rmem::udp::EngineSettings::read(config);
+    if (settings.bulk.value_or(engine.key ? BulkWay::ring : BulkWay::fabric) == BulkWay::ring)
+        return;
     FabricMemory::Way way;
     way.provider =
         engine.fabric && !engine.fabric->provider.empty() ? engine.fabric->provider : kFarProvider;

@@ -10,6 +10,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
@@ -134,9 +135,10 @@ void FabricMemory::close() {
 
 FabricMemory::Fid<fid_mr> FabricMemory::registered(const void* memory, std::size_t bytes,
                                                    std::uint64_t access) {
+    std::uint64_t key = 0;
+    if (::getrandom(&key, sizeof key, 0) != sizeof key) return nullptr;
     fid_mr* made = nullptr;
-    const int result =
-        ::fi_mr_reg(domain_.get(), memory, bytes, access, 0, next_key_++, 0, &made, nullptr);
+    const int result = ::fi_mr_reg(domain_.get(), memory, bytes, access, 0, key, 0, &made, nullptr);
     return Fid<fid_mr>(result == 0 ? made : nullptr);
 }
 

@@ -13,12 +13,12 @@
 /// A read cannot be called back. So when a rank dies that is being read from, the endpoint is
 /// closed, and with it everything that might still write here; other reads end as not read.
 ///
-/// Trust: any host that reaches the endpoint's address, and knows or guesses a key, reads what is
-/// on offer; and a name makes this rank connect to where it says. So it is for networks that are
-/// trusted (docs/guide/mpi.md).
+/// Trust: a reader shows the key of what is on offer, 64 random bits: those who see the network's
+/// packets know it, and see the message itself, others do not. What is read is not authenticated,
+/// and a name makes this rank connect to where it says (docs/design/mpi-channel.md).
 /// Thread safety: one thread at a time. Progress: in calls; none waits, but that opening takes
 /// libfabric some milliseconds. Errors: results, and sentences to `told`; std::bad_alloc.
-/// Units: nanoseconds. Source: fi_rma(3), fi_mr(3), fi_cq(3).
+/// Units: nanoseconds. Source: fi_rma(3), fi_mr(3), fi_cq(3), getrandom(2).
 
 #include "mpi_channel/device/far_memory.hpp"
 
@@ -121,7 +121,6 @@ private:
     const Told told_;
     std::vector<Peer> peers_;  ///< by rank
     bool is_tried_ = false;    ///< the endpoint has been opened, or could not be
-    std::uint64_t next_key_ = 1;
     Info info_;
     // Closed in the other order
     Fid<fid_fabric> fabric_;

@@ -7,6 +7,7 @@
 
 #ifdef BBP_PROVIDER_PATH
 
+#include "rmem/link/udp/key_file.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/provider_rank.hpp"
 
@@ -173,10 +174,17 @@ TEST(ProviderFar, messages_go_over_the_ring_where_no_provider_reads_and_it_is_sa
     EXPECT_EQ(said, 2U) << log.text();
 }
 
-TEST(ProviderFar, messages_go_over_the_ring_unless_the_fabric_is_asked_for) {
-    const Log log;
+TEST(ProviderFar, messages_of_a_ring_with_a_key_go_over_it_unless_the_fabric_is_asked_for) {
     RingSetup ring = ring_on("udp");
     ring.extra.erase("RMEM_MPI_BULK");
+    {
+        const Log log;
+        exchange_all(ring, log);
+        EXPECT_EQ(log.far_sent(), kAllFar) << log.text();
+    }
+    const Descriptor key = udp::new_key_without_name();
+    ring.extra["RMEM_KEY_FILE"] = fmt::format("/proc/{}/fd/{}", ::getpid(), key.get());
+    const Log log;
     exchange_all(ring, log);
     EXPECT_EQ(log.far_sent(), kNoneFar) << log.text();
 }
