@@ -45,7 +45,7 @@ protected:
             "RMEM_NODES": "3", "RMEM_SIZE": "{}", "RMEM_GROUP": "{}", "RMEM_INTERFACE": "lo",
             "table": {}}})",
                            ring.name(), name_of(ring.config().link), node, kBytes,
-                           own_group(ring.name()), kTable);
+                           own_group(ring.name(), ring.config().link), kTable);
     }
     /// Both ways: from 0 to 4096, and from 8192 of the second to 12288 of the first.
     std::string local(const TestRing& first, const TestRing& second) const {
@@ -112,11 +112,14 @@ protected:
         std::filesystem::temp_directory_path() / fmt::format("bridge-{}", ::getpid());
 };
 
-class BridgesOn : public Bridges, public ::testing::WithParamInterface<LinkKind> {};
+using TwoLinks = std::pair<LinkKind, LinkKind>;
+class BridgesOn : public Bridges, public ::testing::WithParamInterface<TwoLinks> {};
 
 TEST_P(BridgesOn, forward_both_ways_in_order_with_interrupts_ages_and_hops) {
-    const TestRing first(three_nodes(GetParam())), second(three_nodes(LinkKind::ring));
-    Node writer = first.join(0), reader = second.join(1);
+    const TestRing first(three_nodes(GetParam().first));
+    Node writer = first.join(0);  // before the environment is the second ring's
+    const TestRing second(three_nodes(GetParam().second));
+    Node reader = second.join(1);
     reader.watch(4096, kRegion, Trigger::marked);
     writer.mark(64, 4);
     write_word(writer, 8, 77);  // before there is a bridge
@@ -151,8 +154,15 @@ TEST_P(BridgesOn, forward_both_ways_in_order_with_interrupts_ages_and_hops) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, BridgesOn,
-                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),
-                         [](const auto& of) { return name_of(of.param); });
+                         ::testing::Values(TwoLinks{LinkKind::direct, LinkKind::ring},
+                                           TwoLinks{LinkKind::ring, LinkKind::udp},
+                                           TwoLinks{LinkKind::udp, LinkKind::udp},
+                                           TwoLinks{LinkKind::udp, LinkKind::fabric},
+                                           TwoLinks{LinkKind::fabric, LinkKind::direct}),
+                         [](const auto& of) {
+                             return fmt::format("{}_and_{}", name_of(of.param.first),
+                                                name_of(of.param.second));
+                         });
 
 TEST_F(Bridges, bring_a_write_of_many_words_in_one_frame) {
     const TestRing first(three_nodes(LinkKind::ring)), second(three_nodes(LinkKind::ring));
