@@ -27,6 +27,8 @@ namespace {
 
 constexpr std::uint32_t kMark = 0x46454d52;  // "RMEF"
 constexpr std::size_t kCompletions = 4096;
+constexpr std::string_view kOverTcp = "tcp;ofi_rxm";
+static_assert(kEagerBytes + kMarkBytes <= 16'384, "FI_OFI_RXM_EAGER_LIMIT");
 
 [[noreturn]] void fail(const char* doing, int error, const std::string& advice = "") {
     const int code = error < 0 ? -error : error;
@@ -53,6 +55,12 @@ Bootstrap::Name name_of(const udp::Address& address) {
     Bootstrap::Name bytes(sizeof name);
     std::memcpy(bytes.data(), &name, sizeof name);
     return bytes;
+}
+
+sockaddr_in address_of(const Bootstrap::Name& name) noexcept {
+    sockaddr_in address{};
+    if (name.size() == sizeof address) std::memcpy(&address, name.data(), sizeof address);
+    return address;
 }
 
 /// Of what the provider can have under way, for each peer: one that takes nothing must leave room
@@ -95,6 +103,7 @@ Endpoint::Endpoint(const EndpointSettings& settings)
       }),
       outbound_(settings.nodes, share_of(*info_, settings.nodes), pieces_, *this),
       names_(settings.nodes),
+      peer_addresses_(settings.nodes),
       peers_(settings.nodes, FI_ADDR_NOTAVAIL),
       heard_(settings.nodes),
       may_have_moved_(settings.nodes) {
@@ -122,10 +131,7 @@ Endpoint::~Endpoint() {
     if (bootstrap_) bootstrap_->withdraw(node_, own_name_);
     // What has just been sent tells the others that this node goes.
     const std::int64_t begin = now_ns();
-    while (outbound_.under_way() != 0 && now_ns() - begin < kCloseNs) {
-        looks_ = kLooksAtSent;
-        progress(now_ns());
-    }
+    while (outbound_.under_way() != 0 && now_ns() - begin < kCloseNs) progress(now_ns());
 }
 
 void Endpoint::open(const EndpointSettings& settings) {
@@ -144,16 +150,7 @@ void Endpoint::open(const EndpointSettings& settings) {
     need(::fi_av_open(domain_.get(), &vector, &addresses, nullptr), "making the address vector");
     addresses_.reset(addresses);
 
-    // A queue with a descriptor costs two system calls for each entry where libfabric makes it out
-    // of others. So ofi_rxm has one for what is sent alone: beneath it is the descriptor of the
-    // connections, which is readable when something comes, too.
-    if (provider().ends_with(";ofi_rxm")) sent_.reset(make_queue(FI_WAIT_FD));
-    has_descriptor_ = sent_ != nullptr;
-    if (!has_descriptor_) received_.reset(make_queue(FI_WAIT_FD));
-    has_descriptor_ = has_descriptor_ || received_ != nullptr;
-    if (!received_) received_.reset(make_queue(FI_WAIT_NONE));
-    if (!received_) fail("making the completion queue", FI_ENOSYS);
-
+    make_queue();
     fid_ep* endpoint = nullptr;
     const auto start = [&](int error) {
         if (error == 0) return;
@@ -168,10 +165,8 @@ void Endpoint::open(const EndpointSettings& settings) {
     start(::fi_endpoint(domain_.get(), info_.get(), &endpoint, nullptr));
     endpoint_.reset(endpoint);
     need(::fi_ep_bind(endpoint, &addresses_->fid, 0), "giving the endpoint addresses");
-    const std::uint64_t both = FI_TRANSMIT | FI_RECV;
-    need(::fi_ep_bind(endpoint, &received_->fid, sent_ ? FI_RECV : both),
+    need(::fi_ep_bind(endpoint, &queue_->fid, FI_TRANSMIT | FI_RECV),
          "giving the endpoint a queue");
-    if (sent_) need(::fi_ep_bind(endpoint, &sent_->fid, FI_TRANSMIT), "giving it one more");
     start(::fi_enable(endpoint));
     // Not before: shm has no place for it until then.
     std::size_t least = kMostPieceBytes + kMarkBytes;
@@ -183,14 +178,22 @@ void Endpoint::open(const EndpointSettings& settings) {
     own_name_.resize(length);
 }
 
-/// Null: the provider has none of that kind.
-fid_cq* Endpoint::make_queue(fi_wait_obj wait) {
+/// With a descriptor where the provider has such, and where that costs nothing.
+void Endpoint::make_queue() {
     fi_cq_attr attributes{};
     attributes.size = kCompletions;
     attributes.format = FI_CQ_FORMAT_DATA;
-    attributes.wait_obj = wait;
+    has_descriptor_ = provider() != kOverTcp;
+    attributes.wait_obj = has_descriptor_ ? FI_WAIT_FD : FI_WAIT_NONE;
     fid_cq* queue = nullptr;
-    return ::fi_cq_open(domain_.get(), &attributes, &queue, nullptr) == 0 ? queue : nullptr;
+    int error = ::fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+    if (error != 0 && has_descriptor_) {
+        has_descriptor_ = false;
+        attributes.wait_obj = FI_WAIT_NONE;
+        error = ::fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+    }
+    need(error, "making the completion queue");
+    queue_.reset(queue);
 }
 
 /// One for what the completion queue tells, and for what it cannot.
@@ -205,9 +208,9 @@ void Endpoint::make_handle() {
             fail("waiting for the completion queue", errno);
     };
     add(timer_.get());
+    if (provider() == kOverTcp) connections_.emplace(handle_.get());
     int descriptor = -1;
-    has_descriptor_ =
-        has_descriptor_ && ::fi_control(&told_by_descriptor()->fid, FI_GETWAIT, &descriptor) == 0;
+    has_descriptor_ = has_descriptor_ && ::fi_control(&queue_->fid, FI_GETWAIT, &descriptor) == 0;
     if (has_descriptor_) add(descriptor);
 }
 
@@ -250,6 +253,8 @@ void Endpoint::set_address(unsigned peer, const Bootstrap::Name& name) {
     if (former != FI_ADDR_NOTAVAIL)
         ::fi_av_remove(addresses_.get(), const_cast<fi_addr_t*>(&former), 1, 0);
     names_[peer] = name;
+    peer_addresses_[peer] = address_of(name);
+    ++moves_;
     outbound_.has_moved(peer);
 }
 
@@ -317,7 +322,8 @@ bool Endpoint::send(std::span<const std::byte> datagram) noexcept {
 }
 
 void Endpoint::queue(std::span<const std::byte> datagram) noexcept {
-    if (open_ != nullptr && open_->room - open_->length < datagram.size()) flush();
+    if (open_ != nullptr && std::min(open_->room, kEagerBytes) < open_->length + datagram.size())
+        flush();
     if (open_ == nullptr) open_ = pieces_.take(datagram.size());
     if (open_ == nullptr) {
         lacked_memory_ += nodes_ - 1;
@@ -363,11 +369,9 @@ Endpoint::Datagrams Endpoint::receive() noexcept {
         for (Arena& arena : arenas_) {
             if (arena.is_full) post(arena);
         }
-        if (std::exchange(is_armed_, false)) {
-            std::uint64_t times = 0;
-            static_cast<void>(::read(timer_.get(), &times, sizeof times));
-        }
-        progress(now);
+        if (is_armed_) arm(0);
+        // What is left in the queue makes no descriptor readable.
+        if (progress(now) == kMostEntries) arm(1);
         outbound_.retry(now);
     }
     for (const std::span<std::byte> piece : fresh_) take_piece(piece, now);
@@ -378,27 +382,11 @@ Endpoint::Datagrams Endpoint::receive() noexcept {
     return given_;
 }
 
-/// What the provider has done since; what came is in fresh_ then.
-void Endpoint::progress(std::int64_t now) noexcept {
-    const std::size_t came = read(received_.get(), now);
-    if (sent_ && outbound_.given() != 0) look_at_sent(now, came != 0);
-    // What is left in the queue makes no descriptor readable.
-    if (came == kMostEntries) arm(1);
-}
-
-/// Each look asks the provider to go on, which costs as much as a look for what has come.
-void Endpoint::look_at_sent(std::int64_t now, bool has_come) noexcept {
-    if (!has_come) ++looks_;
-    if (looks_ < kLooksAtSent && outbound_.given() < kManySent) return;
-    looks_ = 0;
-    static_cast<void>(read(sent_.get(), now));
-}
-
-/// Returns how many entries there were.
-std::size_t Endpoint::read(fid_cq* queue, std::int64_t now) noexcept {
+/// What the provider has done since; what came is in fresh_ then. Returns how many entries it told.
+std::size_t Endpoint::progress(std::int64_t now) noexcept {
     std::array<fi_cq_data_entry, kMostEntries> entries;
-    const ssize_t count = ::fi_cq_read(queue, entries.data(), entries.size());
-    if (count == -FI_EAVAIL) take_error(queue, now);
+    const ssize_t count = ::fi_cq_read(queue_.get(), entries.data(), entries.size());
+    if (count == -FI_EAVAIL) take_error(now);
     if (count <= 0) return 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) take_entry(entries[i]);
     return static_cast<std::size_t>(count);
@@ -417,9 +405,9 @@ void Endpoint::take_entry(const fi_cq_data_entry& entry) noexcept {
     spare_.push_back(sending);
 }
 
-void Endpoint::take_error(fid_cq* queue, std::int64_t now) noexcept {
+void Endpoint::take_error(std::int64_t now) noexcept {
     fi_cq_err_entry entry{};
-    if (::fi_cq_readerr(queue, &entry, 0) != 1) return;
+    if (::fi_cq_readerr(queue_.get(), &entry, 0) != 1) return;
     note_error(entry.err);
     for (Arena& arena : arenas_) {
         if (entry.op_context != &arena.context) continue;
@@ -458,6 +446,7 @@ void Endpoint::note_origin(std::span<const std::byte> datagram) noexcept {
     const auto incarnation = udp::load<std::uint64_t>(datagram.data() + udp::kIncarnationAt);
     if (std::exchange(heard_[origin], incarnation) == incarnation) return;
     may_have_moved_[origin] = true;
+    ++moves_;
     find_next_ns_ = std::min(find_next_ns_, found_ns_ + kLeastFindNs);
 }
 
@@ -477,23 +466,31 @@ void Endpoint::pass_on(std::span<const std::byte> bytes, unsigned racks,
 
 // ---- Waiting
 
+/// 0: not any more, and what it has told is forgotten.
 void Endpoint::arm(std::int64_t ns) noexcept {
     const itimerspec once{{0, 0}, {0, ns}};
     ::timerfd_settime(timer_.get(), 0, &once, nullptr);
-    is_armed_ = true;
+    is_armed_ = ns != 0;
+}
+
+/// Whether what comes from now on makes the handle readable.
+bool Endpoint::wakes(std::int64_t now) noexcept {
+    if (!connections_) return has_descriptor_;
+    return connections_->are_watched(outbound_.changes() + moves_, address_of(own_name_),
+                                     peer_addresses_, now);
 }
 
 bool Endpoint::may_sleep() noexcept {
     if (!fresh_.empty()) return false;
-    looks_ = kLooksAtSent;  // what has been sent is not to wake it
-    if (!has_descriptor_) {
-        if (!is_armed_) arm(kPolledNs);
-        return true;
+    const std::int64_t now = now_ns();
+    if (!wakes(now) && !is_armed_) arm(kPolledNs);
+    fid* waited = &queue_->fid;
+    if (has_descriptor_ && ::fi_trywait(fabric_.get(), &waited, 1) != 0) return false;
+    // What the provider has taken in already, and nothing tells of any more. It goes on by a step
+    // at a time, and not each one has an entry.
+    for (unsigned i = 0; i < kLastLooks && fresh_.empty(); ++i) {
+        if (progress(now) != 0) i = 0;
     }
-    fid* waited = &told_by_descriptor()->fid;
-    if (::fi_trywait(fabric_.get(), &waited, 1) != 0) return false;
-    // That may have taken something in, of which no descriptor tells any more.
-    progress(now_ns());
     return fresh_.empty();
 }
 

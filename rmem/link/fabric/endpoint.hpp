@@ -16,6 +16,7 @@
 /// Source: fi_endpoint(3), fi_msg(3), fi_cq(3), fi_av(3).
 
 #include "rmem/link/fabric/bootstrap.hpp"
+#include "rmem/link/fabric/connections.hpp"
 #include "rmem/link/fabric/make_endpoint.hpp"
 #include "rmem/link/fabric/outbound.hpp"
 #include "rmem/link/fabric/pieces.hpp"
@@ -88,8 +89,7 @@ public:
 private:
     static constexpr std::int64_t kCloseNs = 200'000'000;
     static constexpr std::size_t kMostEntries = 64;
-    static constexpr unsigned kLooksAtSent = 8;   ///< that find nothing, before one at sent_
-    static constexpr std::size_t kManySent = 16;  ///< pieces that the provider has
+    static constexpr unsigned kLastLooks = 2;  ///< that find nothing, before a thread sleeps
     static constexpr std::size_t kArenas = 2;
 
     /// What the provider has of a piece, for a peer.
@@ -115,13 +115,11 @@ private:
     void find_peers(std::int64_t now) noexcept;
     void set_address(unsigned peer, const Bootstrap::Name& name);
     void send_piece(Piece& piece, std::int64_t now) noexcept;
-    fid_cq* make_queue(fi_wait_obj wait);
-    fid_cq* told_by_descriptor() const noexcept { return sent_ ? sent_.get() : received_.get(); }
-    void progress(std::int64_t now) noexcept;
-    void look_at_sent(std::int64_t now, bool has_come) noexcept;
-    std::size_t read(fid_cq* queue, std::int64_t now) noexcept;
+    void make_queue();
+    std::size_t progress(std::int64_t now) noexcept;
+    [[nodiscard]] bool wakes(std::int64_t now) noexcept;
     void take_entry(const fi_cq_data_entry& entry) noexcept;
-    void take_error(fid_cq* queue, std::int64_t now) noexcept;
+    void take_error(std::int64_t now) noexcept;
     void take_piece(std::span<std::byte> bytes, std::int64_t now) noexcept;
     void pass_on(std::span<const std::byte> bytes, unsigned racks, std::int64_t now) noexcept;
     void note_error(int error) noexcept { counters_.last_error = error; }
@@ -136,7 +134,7 @@ private:
     Fid<fid_fabric> fabric_;
     Fid<fid_domain> domain_;
     Fid<fid_av> addresses_;
-    Fid<fid_cq> received_, sent_;  ///< one queue where sent_ is none
+    Fid<fid_cq> queue_;
     std::vector<Fid<fid_mr>> registrations_;
     std::array<Arena, kArenas> arenas_;
     Pieces pieces_;
@@ -144,7 +142,9 @@ private:
     Fid<fid_ep> endpoint_;  ///< after what it uses: closed first
     std::optional<Bootstrap> bootstrap_;
     Bootstrap::Name own_name_;
-    std::vector<Bootstrap::Name> names_;  ///< of each peer
+    std::vector<Bootstrap::Name> names_;       ///< of each peer
+    std::vector<sockaddr_in> peer_addresses_;  ///< the same, where they are of IPv4
+    std::uint64_t moves_ = 0;                  ///< of peers: changes of names_ and of heard_
     std::vector<fi_addr_t> peers_;
     std::vector<std::uint64_t> heard_;  ///< the incarnation of each peer that spoke last
     std::vector<bool> may_have_moved_;  ///< since its name was read
@@ -164,7 +164,7 @@ private:
     Descriptor handle_, timer_;
     bool has_descriptor_ = false;  ///< the completion queue's
     bool is_armed_ = false;
-    unsigned looks_ = 0;  ///< since what was sent was looked at
+    std::optional<Connections> connections_;  ///< where they wake instead
 };
 
 }  // namespace rmem::fabric

@@ -31,6 +31,10 @@ namespace rmem::fabric {
 /// With the user's number.
 inline constexpr const char* kOwnDirectory = "/tmp/rmem-fabric-";
 
+/// What ofi_rxm sends at once, with a mark before it: what is longer, only when the other end has
+/// asked for it. A node's datagrams are no longer, unless RMEM_PAYLOAD says so.
+inline constexpr std::size_t kEagerBytes = 16'376;
+
 struct Settings {
     std::string provider;              ///< empty: libfabric's first
     std::vector<udp::Address> nodes;   ///< where each is; empty: the directory says

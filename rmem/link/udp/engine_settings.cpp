@@ -111,8 +111,8 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
     EngineSettings settings;
     read_addresses(settings, config);
     settings.key = read_master_key(settings);
-    settings.payload =
-        settings.fabric ? given_payload().value_or(kMostPayload) : read_payload(settings.endpoints);
+    settings.payload = settings.fabric ? given_payload().value_or(fabric::kEagerBytes)
+                                       : read_payload(settings.endpoints);
     settings.dead_ns = read_dead_timeout();
     if (const std::string faults = variable("RMEM_FAULTS"); !faults.empty()) {
         settings.faults = FaultPlan::parse(faults, config.nodes, config.link);

@@ -213,6 +213,31 @@ TEST_P(Endpoints, wake_who_sleeps_on_the_descriptor) {
     }
 }
 
+TEST_P(Endpoints, let_a_thread_sleep_until_something_comes) {
+    if (std::string_view(GetParam()) != "tcp") GTEST_SKIP() << "it is looked at now and then";
+    start(2);
+    const auto wakes_within = [this](int ms) {
+        if (!node(1).may_sleep()) return true;
+        pollfd polled{node(1).handle(), POLLIN, 0};
+        return ::poll(&polled, 1, ms) != 0;
+    };
+    for (const bool is_back : {false, true}) {
+        if (is_back) {
+            nodes_here_[0].reset();
+            start_one(0);
+        }
+        meet_all();
+        // Once the connections are known nothing but them wakes it.
+        EXPECT_TRUE(await([&] { return !wakes_within(20); })) << "it never sleeps";
+        for (std::uint32_t i = 0; i < 20; ++i) {
+            EXPECT_FALSE(wakes_within(1)) << "nothing has come";
+            node(0).send(datagram(i, 100));
+            EXPECT_TRUE(wakes_within(10'000)) << "asleep for ten seconds";
+            EXPECT_TRUE(await([&] { return has_number(1, i); }));
+        }
+    }
+}
+
 TEST_P(Endpoints, pass_on_what_comes_from_another_rack) {
     for (const char* way : {"tree", "chain"}) {
         topology_ = Topology::parse(std::string("rack 0 1\nrack 2 3 4\nrack 5\nfan-out ") + way,
