@@ -386,7 +386,10 @@ Endpoint::Datagrams Endpoint::receive() noexcept {
 std::size_t Endpoint::progress(std::int64_t now) noexcept {
     std::array<fi_cq_data_entry, kMostEntries> entries;
     const ssize_t count = ::fi_cq_read(queue_.get(), entries.data(), entries.size());
-    if (count == -FI_EAVAIL) take_error(now);
+    if (count == -FI_EAVAIL) {
+        take_error(now);
+        return 1;
+    }
     if (count <= 0) return 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) take_entry(entries[i]);
     return static_cast<std::size_t>(count);
@@ -476,6 +479,8 @@ void Endpoint::arm(std::int64_t ns) noexcept {
 /// Whether what comes from now on makes the handle readable.
 bool Endpoint::wakes(std::int64_t now) noexcept {
     if (!connections_) return has_descriptor_;
+    // Nothing tells when a connection has room again for what is being sent.
+    if (outbound_.given() != 0) return false;
     return connections_->are_watched(outbound_.changes() + moves_, address_of(own_name_),
                                      peer_addresses_, now);
 }
@@ -483,7 +488,6 @@ bool Endpoint::wakes(std::int64_t now) noexcept {
 bool Endpoint::may_sleep() noexcept {
     if (!fresh_.empty()) return false;
     const std::int64_t now = now_ns();
-    if (!wakes(now) && !is_armed_) arm(kPolledNs);
     fid* waited = &queue_->fid;
     if (has_descriptor_ && ::fi_trywait(fabric_.get(), &waited, 1) != 0) return false;
     // What the provider has taken in already, and nothing tells of any more. It goes on by a step
@@ -491,6 +495,7 @@ bool Endpoint::may_sleep() noexcept {
     for (unsigned i = 0; i < kLastLooks && fresh_.empty(); ++i) {
         if (progress(now) != 0) i = 0;
     }
+    if (!wakes(now) && !is_armed_) arm(kPolledNs);
     return fresh_.empty();
 }
 
