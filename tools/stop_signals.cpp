@@ -53,6 +53,11 @@ int StopSignals::signal() const noexcept {
     return g_signal;
 }
 
+void StopSignals::look() const noexcept {
+    const timespec at_once{};
+    ::ppoll(nullptr, 0, &at_once, &mask_);
+}
+
 void StopSignals::sleep_until(std::int64_t at_ns) const noexcept {
     const timespec time = left_until(at_ns);
     ::ppoll(nullptr, 0, &time, &mask_);

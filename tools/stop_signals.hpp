@@ -23,6 +23,8 @@ public:
 
     /// The signal that came, or 0.
     int signal() const noexcept;
+    /// Takes a signal that has come. For a command that has no time to wait: a system call.
+    void look() const noexcept;
     /// Sleeps until that time of CLOCK_MONOTONIC, or until a signal comes.
     void sleep_until(std::int64_t at_ns) const noexcept;
     /// Sleeps until the descriptor can be read (or has ended). False if a signal came instead.

@@ -59,6 +59,7 @@ class Bridge {
 public:
     /// Rounds without a look at signals and the service manager.
     static constexpr unsigned kMostRounds = 64;
+    static constexpr std::int64_t kLookNs = 10'000'000;  ///< between looks at signals, while busy
 
     Bridge(const BridgeOptions& options, const BridgeConfig& config) : options_(options) {
         if (config.far) line_.emplace(*config.far);
@@ -74,12 +75,17 @@ public:
         say(line_ && line_->port() != 0
                 ? fmt::format("waits for the far site at port {}", line_->port())
                 : "forwards");
-        while (stop.signal() == 0) {
+        for (std::int64_t look_ns = 0; stop.signal() == 0;) {
             bool goes_on = options_.spin;
             for (unsigned round = 0; round < kMostRounds && step(); ++round) goes_on = true;
             const std::int64_t now = rmem::now_ns();
             service_.tick(now);
-            if (!goes_on) wait(stop);
+            if (!goes_on) {
+                wait(stop);
+            } else if (now >= look_ns) {
+                stop.look();
+                look_ns = now + kLookNs;
+            }
         }
         service_.stopping();
         if (line_) line_->close(rmem::now_ns(), true);

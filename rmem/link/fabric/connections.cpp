@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <optional>
 
@@ -38,7 +39,7 @@ bool is_same(const sockaddr_in& a, const sockaddr_in& b) {
 }  // namespace
 
 bool Connections::are_watched(std::uint64_t changes, const sockaddr_in& own,
-                              std::span<const sockaddr_in> peers, std::int64_t now) {
+                              std::span<const sockaddr_in> peers, std::int64_t now) noexcept {
     if (changes != changes_) {
         changes_ = changes;
         changed_ns_ = now;
@@ -46,7 +47,11 @@ bool Connections::are_watched(std::uint64_t changes, const sockaddr_in& own,
     const std::int64_t settled_ns = changed_ns_ + kSettleNs;
     if (found_ns_ < settled_ns && now - found_ns_ >= kFindNs) {
         found_ns_ = now;
-        find(own, peers);
+        try {
+            find(own, peers);
+        } catch (const std::exception&) {  // no memory to read the directory
+            count_ = 0;
+        }
     }
     return found_ns_ >= settled_ns && count_ != 0;
 }

@@ -36,7 +36,7 @@ public:
     /// Whether all that are likely to be there wake a sleeper. `changes` counts those of what is
     /// known; `own` is the endpoint's address, `peers` those of the others.
     [[nodiscard]] bool are_watched(std::uint64_t changes, const sockaddr_in& own,
-                                   std::span<const sockaddr_in> peers, std::int64_t now);
+                                   std::span<const sockaddr_in> peers, std::int64_t now) noexcept;
     std::size_t count() const noexcept { return count_; }
 
 private:

@@ -263,6 +263,16 @@ TEST_F(Bridges, of_a_circle_forward_one_way_and_take_over_when_the_other_ends) {
     EXPECT_TRUE(becomes(a, 4, 2)) << other.err();
 }
 
+TEST_F(Bridges, end_when_they_are_told_to_also_while_they_spin) {
+    const TestRing first(three_nodes(LinkKind::ring)), second(three_nodes(LinkKind::ring));
+    Node writer = first.join(0), reader = second.join(0);
+    Tool tool({"bridge", "--spin", local(first, second)});
+    write_word(writer, 0, 1);
+    ASSERT_TRUE(becomes(reader, 4096, 1)) << tool.err();
+    tool.signal(SIGTERM);
+    EXPECT_EQ(tool.wait().code, 0);
+}
+
 TEST_F(Bridges, do_not_grow_over_many_writes) {
     if (kSanitized) GTEST_SKIP() << "a sanitizer keeps what a program gives back";
     const TestRing first(three_nodes(LinkKind::ring)), second(three_nodes(LinkKind::ring));
