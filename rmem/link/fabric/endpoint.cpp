@@ -492,11 +492,11 @@ bool Endpoint::may_sleep() noexcept {
     if (has_descriptor_ && ::fi_trywait(fabric_.get(), &waited, 1) != 0) return false;
     // What the provider has taken in already, and nothing tells of any more. It goes on by a step
     // at a time, and not each one has an entry.
-    for (unsigned i = 0; i < kLastLooks && fresh_.empty(); ++i) {
-        if (progress(now) != 0) i = 0;
-    }
+    unsigned empty = 0;
+    for (unsigned looks = 0; looks < kMostLooks && empty < kLastLooks && fresh_.empty(); ++looks)
+        empty = progress(now) == 0 ? empty + 1 : 0;
     if (!wakes(now) && !is_armed_) arm(kPolledNs);
-    return fresh_.empty();
+    return empty == kLastLooks;
 }
 
 std::int64_t Endpoint::due_ns() const noexcept {
