@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Long messages that their receiver reads through the fabric, and what happens when it cannot.
-#include "tests/support/device_ranks.hpp"
+#include "tests/support/messages_of_ranks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,50 +10,15 @@ namespace {
 
 constexpr std::size_t kLong = kEagerMost + 1;
 
-class FarGetting : public testing::Test {
+class FarGetting : public MessagesOfRanks {
 protected:
-    FarGetting() : ranks(3, 1, 8) { ranks.use_far_memory(); }
+    FarGetting() { ranks.use_far_memory(); }
 
-    void send(unsigned from, unsigned to, std::uint64_t tag, std::vector<std::byte>& bytes,
-              unsigned pieces = 1) {
-        SendOrder order;
-        order.to = to;
-        order.tag = tag;
-        order.parts = parts_of(bytes, pieces);
-        order.context = &bytes;
-        ranks[from].device.send(order);
-    }
-    void receive(unsigned at, Source from, std::uint64_t tag, std::vector<std::byte>& bytes,
-                 unsigned pieces = 1) {
-        ReceiveOrder order;
-        order.from = from;
-        order.tag = tag;
-        order.parts = parts_of(bytes, pieces);
-        order.context = &bytes;
-        ranks[at].device.receive(order);
-    }
-    /// One message of 0 to 1, both of whose completions are checked.
     void expect_arrives(std::size_t size, unsigned pieces = 1, bool is_expected = true) {
-        auto out = bytes_of(size, 3), in = bytes_of(size, 4);
-        if (is_expected) receive(1, 0, 7, in, 3);
-        send(0, 1, 7, out, pieces);
-        ranks.run();
-        if (!is_expected) receive(1, 0, 7, in, 3);
-        ranks.run();
-        const auto sent = std::exchange(ranks[0].told, {});
-        const auto received = std::exchange(ranks[1].told, {});
-        ASSERT_EQ(sent.size(), 1U) << size;
-        EXPECT_EQ(sent[0].status, Status::ok);
-        ASSERT_EQ(received.size(), 1U) << size;
-        EXPECT_EQ(received[0].status, Status::ok);
-        EXPECT_EQ(received[0].bytes, size);
-        EXPECT_TRUE(in == out) << size;
+        MessagesOfRanks::expect_arrives(size, pieces, is_expected);
         EXPECT_EQ(ranks[0].far.offered, 0U) << size;
         EXPECT_FALSE(ranks[0].device.has_backlog());
     }
-    DeviceCounters counters(unsigned rank) { return ranks[rank].device.counters(); }
-
-    DeviceRanks ranks;
 };
 
 TEST_F(FarGetting, messages_that_are_long_are_read_whether_their_receive_waits_or_not) {

@@ -2,7 +2,7 @@
 //
 // Long messages that their receiver reads from the sender's memory, and what happens when it may
 // not.
-#include "tests/support/device_ranks.hpp"
+#include "tests/support/messages_of_ranks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,48 +11,9 @@ namespace {
 
 constexpr std::size_t kLeast = 1000;
 
-class Getting : public testing::Test {
+class Getting : public MessagesOfRanks {
 protected:
-    Getting() : ranks(3) { ranks.use_memory(kLeast); }
-
-    void send(unsigned from, unsigned to, std::uint64_t tag, std::vector<std::byte>& bytes,
-              unsigned pieces = 1) {
-        SendOrder order;
-        order.to = to;
-        order.tag = tag;
-        order.parts = parts_of(bytes, pieces);
-        order.context = &bytes;
-        ranks[from].device.send(order);
-    }
-    void receive(unsigned at, Source from, std::uint64_t tag, std::vector<std::byte>& bytes,
-                 unsigned pieces = 1) {
-        ReceiveOrder order;
-        order.from = from;
-        order.tag = tag;
-        order.parts = parts_of(bytes, pieces);
-        order.context = &bytes;
-        ranks[at].device.receive(order);
-    }
-    /// One message of 0 to 1, both of whose completions are checked.
-    void expect_arrives(std::size_t size, unsigned pieces = 1, bool is_expected = true) {
-        auto out = bytes_of(size, 3), in = bytes_of(size, 4);
-        if (is_expected) receive(1, 0, 7, in, 3);
-        send(0, 1, 7, out, pieces);
-        ranks.run();
-        if (!is_expected) receive(1, 0, 7, in, 3);
-        ranks.run();
-        const auto sent = std::exchange(ranks[0].told, {});
-        const auto received = std::exchange(ranks[1].told, {});
-        ASSERT_EQ(sent.size(), 1U) << size;
-        EXPECT_EQ(sent[0].status, Status::ok);
-        ASSERT_EQ(received.size(), 1U) << size;
-        EXPECT_EQ(received[0].status, Status::ok);
-        EXPECT_EQ(received[0].bytes, size);
-        EXPECT_TRUE(in == out) << size;
-    }
-    DeviceCounters counters(unsigned rank) { return ranks[rank].device.counters(); }
-
-    DeviceRanks ranks;
+    Getting() { ranks.use_memory(kLeast); }
 };
 
 TEST_F(Getting, messages_from_the_threshold_on_are_read_whether_their_receive_waits_or_not) {
