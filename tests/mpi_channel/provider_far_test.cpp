@@ -33,8 +33,11 @@ public:
     Log(const Log&) = delete;
     Log& operator=(const Log&) = delete;
 
-    /// Of the calling rank, from here on.
-    void begin() const { check(std::freopen(path_.c_str(), "a", stderr) != nullptr, "the log"); }
+    /// Of the calling rank, from here on: whole lines, since another rank writes into it, too.
+    void begin() const {
+        check(std::freopen(path_.c_str(), "a", stderr) != nullptr, "the log");
+        check(std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ) == 0, "lines of the log");
+    }
     [[nodiscard]] std::string text() const {
         std::ostringstream all;
         all << std::ifstream(path_).rdbuf();
