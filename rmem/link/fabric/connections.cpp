@@ -57,24 +57,32 @@ bool Connections::are_watched(std::uint64_t changes, const sockaddr_in& own,
 }
 
 void Connections::find(const sockaddr_in& own, std::span<const sockaddr_in> peers) {
+    const auto is_wanted = [&](int descriptor) {
+        const auto other_end = name_of(descriptor, ::getpeername);
+        if (!other_end || !is_stream(descriptor)) return false;
+        const auto own_end = name_of(descriptor, ::getsockname);
+        return (own_end && own_end->sin_port == own.sin_port) ||
+               std::any_of(peers.begin(), peers.end(),
+                           [&](const sockaddr_in& peer) { return is_same(peer, *other_end); });
+    };
     count_ = 0;
     std::error_code error;
     for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
          !error && entry != end; entry.increment(error)) {
         const int descriptor = std::atoi(entry->path().filename().c_str());
-        const auto other_end = name_of(descriptor, ::getpeername);
-        if (!other_end || !is_stream(descriptor)) continue;
-        const auto own_end = name_of(descriptor, ::getsockname);
-        const bool is_accepted = own_end && own_end->sin_port == own.sin_port;
-        if (!is_accepted && std::none_of(peers.begin(), peers.end(), [&](const sockaddr_in& peer) {
-                return is_same(peer, *other_end);
-            }))
-            continue;
+        if (!is_wanted(descriptor)) continue;
         epoll_event event{};
         event.events = EPOLLIN;
         // One that has ended left by itself, also where its number is another's now.
-        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0 || errno == EEXIST)
+        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0 && errno != EEXIST)
+            continue;
+        // Of another node of this process it may have been closed since, and its number be that of
+        // a file of the program's: that would wake sleepers without end.
+        if (is_wanted(descriptor)) {
             ++count_;
+        } else {
+            ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+        }
     }
 }
 

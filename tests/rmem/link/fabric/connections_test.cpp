@@ -2,13 +2,17 @@
 #include "rmem/link/fabric/connections.hpp"
 
 #include "rmem/ring/segment.hpp"
+#include "rmem/ring/waiting.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 namespace rmem::fabric {
@@ -106,6 +110,33 @@ TEST_F(ConnectionsOfAnEndpoint, are_looked_for_after_each_change) {
     EXPECT_FALSE(are_watched(3, 5 * kLater));
     EXPECT_TRUE(is_readable());
     EXPECT_TRUE(are_watched(3, 6 * kLater));
+}
+
+// Another node of the process closes its connection to the same peer, and the program opens a file.
+TEST_F(ConnectionsOfAnEndpoint, are_no_files_that_take_the_number_of_one_at_any_moment) {
+    constexpr unsigned kRounds = 1500;
+    const Descriptor file(::eventfd(1, EFD_CLOEXEC));  // always readable
+    std::atomic<unsigned> looks = 0;
+    std::atomic<bool> is_over = false;
+    std::thread others([&] {
+        for (unsigned i = 0; i < kRounds; ++i) {
+            const Descriptor socket = connected_to(peer);
+            const Descriptor other_end = peer.accept();
+            const unsigned before = looks;
+            while (looks == before) std::this_thread::yield();
+            for (unsigned p = 0; p < 20 * (i % 64); ++p) rmem::cpu_relax();
+            ::dup2(file.get(), socket.get());
+            const unsigned since = looks;
+            while (looks < since + 2) std::this_thread::yield();
+        }
+        is_over = true;
+    });
+    for (std::int64_t now = 0; !is_over; now += Connections::kFindNs) {
+        are_watched(looks, now);
+        ++looks;
+    }
+    others.join();
+    EXPECT_FALSE(is_readable()) << "the file wakes those that wait for the connections";
 }
 
 }  // namespace
