@@ -154,6 +154,24 @@ inline bool is_same_block(const std::byte* a, const std::byte* b, std::size_t by
     return (differences | lanes[0] | lanes[1] | lanes[2] | lanes[3]) == 0;
 }
 
+/// Whether a block of shared memory holds zeros only, each of its words at some moment.
+inline bool is_zero_block(const std::byte* from, std::size_t bytes) noexcept {
+    std::uint32_t bits = 0;
+    word_block::LaneWords lanes{};
+    const auto word = [&](std::size_t at) {
+        std::uint32_t one = 0;
+        load_block(&one, from + at, kWordBytes);
+        bits |= one;
+    };
+    const auto lane = [&](std::size_t at) {
+        lanes |= *reinterpret_cast<const word_block::LaneWords*>(from + at);
+    };
+    word_block::keep_loop();
+    word_block::for_block(from, bytes, word, lane);
+    word_block::keep_loop();
+    return (bits | lanes[0] | lanes[1] | lanes[2] | lanes[3]) == 0;
+}
+
 }  // namespace rmem
 
 #undef RMEM_WORD_BY_WORD

@@ -58,6 +58,24 @@ TEST(WordBlock, a_block_is_loaded_whole_and_nothing_beside_it) {
     });
 }
 
+TEST(WordBlock, every_bit_of_a_block_counts_in_a_comparison_and_none_beside_it) {
+    alignas(64) std::array<std::byte, kRoom> one{};
+    alignas(64) std::array<std::byte, kRoom> other{};
+    for (std::size_t bytes = 0; bytes <= 160; bytes += kWordBytes) {
+        for (std::size_t place = 4; place < 36; place += kWordBytes) {
+            const std::byte* const a = one.data() + place;
+            const std::byte* const b = other.data() + place;
+            for (std::size_t i = place - 1; i <= place + bytes; ++i) {
+                const bool is_inside = i >= place && i < place + bytes;
+                other[i] = std::byte{0x80};
+                ASSERT_EQ(is_zero_block(b, bytes), !is_inside) << bytes << " bytes, " << i;
+                ASSERT_EQ(is_same_block(a, b, bytes), !is_inside) << bytes << " bytes, " << i;
+                other[i] = std::byte{};
+            }
+        }
+    }
+}
+
 // Each word of a block is the one of a round, and a flag that follows shows the block of its round,
 // or a later one.
 TEST(WordBlock, no_word_is_torn_and_a_later_store_shows_the_block) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/snapshot.hpp"
 
+#include "rmem/base/word_block.hpp"
+
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 namespace rmem::udp {
 
@@ -273,10 +274,8 @@ bool is_blank(const DonorView& view, const Place& place) {
 }
 
 bool is_zeros(const DonorView& view, const Place& place) {
-    // All bytes are equal, and the first is zero.
     const auto bytes = bytes_of(view, place);
-    return bytes.front() == std::byte{0} &&
-           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+    return is_zero_block(bytes.data(), kWordBytes) && is_zero_block(bytes.data(), bytes.size());
 }
 
 /// Adds this part of the bank; false without room.
