@@ -27,8 +27,8 @@ constexpr Transport kTransports[] = {{"channel", TransportKind::channel},
                                      {"gamma", TransportKind::gamma},
                                      {"dp", TransportKind::dp}};
 constexpr std::string_view kPrefix = "RMEM_MPI_";
-constexpr const char* kNames[] = {"RMEM_MPI_TRANSPORT", "RMEM_MPI_GET", "RMEM_MPI_BULK",
-                                  "RMEM_MPI_COLLECTIVES", "RMEM_MPI_LOCK"};
+constexpr const char* kNames[] = {"RMEM_MPI_TRANSPORT", "RMEM_MPI_GET", "RMEM_MPI_COLLECTIVES",
+                                  "RMEM_MPI_LOCK"};
 
 /// A setting that nobody reads would be one that the user believes in.
 void check_names() {
@@ -49,13 +49,6 @@ bool parse_lock(const std::string& text) {
     if (text == "0" || text == "1") return text == "1";
     throw rmem::Error(rmem::Errc::bad_environment,
                       fmt::format("RMEM_MPI_LOCK is '{}'; give 0 or 1", text));
-}
-
-BulkWay parse_bulk(const std::string& text) {
-    if (text == "ring") return BulkWay::ring;
-    if (text == "fabric") return BulkWay::fabric;
-    throw rmem::Error(rmem::Errc::bad_environment,
-                      fmt::format("RMEM_MPI_BULK is '{}'; give fabric or ring", text));
 }
 
 TransportKind parse_transport(const std::string& text) {
@@ -130,8 +123,6 @@ Settings Settings::read() {
         settings.get_least = kGetLeast;
         settings.get_most = kGetMost;
     }
-    if (const char* text = rmem::environment_setting("RMEM_MPI_BULK"))
-        settings.bulk = parse_bulk(text);
     if (const char* text = rmem::environment_setting("RMEM_MPI_COLLECTIVES"))
         check_collectives(text);
     if (const char* text = rmem::environment_setting("RMEM_MPI_LOCK"))

@@ -9,9 +9,6 @@
 ///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is
 ///                        possible: of this number of bytes or more (64K), of a range (64K-2M, the
 ///                        default over the ports), or off (the default over the channel)
-///   RMEM_MPI_BULK        how messages of more than 64 KiB go between nodes, over the channel: as
-///                        all others (ring), or read by their receiver through libfabric, which the
-///                        ring's key does not protect (fabric; the default where there is no key)
 ///   RMEM_MPI_COLLECTIVES which collective operations are multicasts: a list of barrier, bcast,
 ///                        reduce, allreduce, allgather; all (default); off. It is checked here, and
 ///                        read in mpi_channel/collectives/calls.h
@@ -25,7 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 
 namespace mpi_channel {
 
@@ -33,8 +29,6 @@ inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
 /// RMEM_MPI_GET over a port, unless it is set: between these it is faster than the port's bulk. The
 /// channel's bulk is at least as fast (docs/measurements/archive/every-size-2026-11-27.md).
 inline constexpr std::size_t kGetLeast = 64 * 1024, kGetMost = std::size_t{2} << 20;
-
-enum class BulkWay : std::uint8_t { ring, fabric };
 
 /// The numbers are in the ranks' addresses; 1 was another one's.
 enum class TransportKind : std::uint8_t { channel = 0, fm = 2, gamma = 3, dp = 4 };
@@ -45,7 +39,6 @@ enum class TransportKind : std::uint8_t { channel = 0, fm = 2, gamma = 3, dp = 4
 struct Settings {
     TransportKind transport = TransportKind::channel;
     std::size_t get_least = kNoGets, get_most = kNoGets;
-    std::optional<BulkWay> bulk;
     bool locks = false;
 
     static Settings read();

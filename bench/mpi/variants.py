@@ -12,7 +12,7 @@ from dataclasses import dataclass
 OVER_RING = re.compile(r"rank \d+: [1-9]\d* packets sent")
 BY_PORT = re.compile(r"rank \d+: by .*, which has counted [1-9]")
 PAST_IT = re.compile(r"rank \d+: .* [1-9]\d* of these through the fabric")
-PAST_RING = {"RMEM_MPI_BULK": "fabric"}  # messages of more than 64 KiB
+PAST_RING = {"RMEM_BULK": "fabric"}  # messages of more than 64 KiB
 PORTS = ("fm", "gamma", "dp")  # of RMEM_MPI_TRANSPORT
 PLAIN_COLLECTIVES = {"RMEM_MPI_COLLECTIVES": "off"}  # of the same device, point to point
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

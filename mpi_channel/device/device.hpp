@@ -39,7 +39,6 @@
 
 #include "billboard/bbp.h"
 #include "mpi_channel/device/access.hpp"
-#include "mpi_channel/device/far_memory.hpp"
 #include "mpi_channel/device/incoming_bulk.hpp"
 #include "mpi_channel/device/packets.hpp"
 #include "mpi_channel/device/peer_memory.hpp"
@@ -50,6 +49,7 @@
 #include "mpi_channel/device/sending.hpp"
 #include "mpi_channel/device/serving.hpp"
 #include "mpi_channel/transport.hpp"
+#include "rmem/link/far_memory.hpp"
 
 #include <new>
 #include <span>
@@ -71,7 +71,7 @@ public:
     virtual void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept = 0;
     /// Before anything is sent: messages of more than kEagerMost are read through the fabric, where
     /// ranks are within its reach, and not within that of each other's memory.
-    virtual void use_far(FarMemory& far) noexcept = 0;
+    virtual void use_far(rmem::FarMemory& far) noexcept = 0;
     /// Before anything is sent: the regions that others may access, and the listener that hears of
     /// accesses, here and there.
     virtual void serve(const Regions& regions, RemoteEvents& events) noexcept = 0;
@@ -137,7 +137,7 @@ public:
     void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept override {
         reach_.use(peers, least, most);
     }
-    void use_far(FarMemory& far) noexcept override { reach_.use_far(far); }
+    void use_far(rmem::FarMemory& far) noexcept override { reach_.use_far(far); }
     void serve(const Regions& regions, RemoteEvents& events) noexcept override {
         is_serving_ = true;
         accesses_.tell(events);

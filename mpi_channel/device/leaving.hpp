@@ -5,11 +5,11 @@
 ///
 /// Thread safety: as of plain memory.
 
-#include "mpi_channel/device/far_memory.hpp"
 #include "mpi_channel/device/packets.hpp"
 #include "mpi_channel/device/parts.hpp"
 #include "mpi_channel/device/remote_packets.hpp"
 #include "mpi_channel/device/requests.hpp"
+#include "rmem/link/far_memory.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -35,9 +35,9 @@ struct Send {
     SendOrder order;
     std::size_t size = 0;
     std::vector<std::byte> copy;
-    bool asked = false;                   ///< it has asked, and is not answered yet
-    bool offered = false;                 ///< to be read where it lies
-    std::optional<FarMemory::Place> far;  ///< or through the fabric
+    bool asked = false;                         ///< it has asked, and is not answered yet
+    bool offered = false;                       ///< to be read where it lies
+    std::optional<rmem::FarMemory::Place> far;  ///< or through the fabric
 };
 
 /// A packet, bulk of a send, or both.

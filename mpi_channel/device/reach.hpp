@@ -7,9 +7,9 @@
 /// again.
 /// Thread safety: one thread at a time. Errors: results; std::bad_alloc from the constructor.
 
-#include "mpi_channel/device/far_memory.hpp"
 #include "mpi_channel/device/peer_memory.hpp"
 #include "mpi_channel/settings.hpp"
+#include "rmem/link/far_memory.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +29,9 @@ public:
         most_ = most;
     }
     /// Messages of several parts, and accesses, do not go that way.
-    void use_far(FarMemory& far) noexcept { far_ = &far; }
+    void use_far(rmem::FarMemory& far) noexcept { far_ = &far; }
     /// Null: there is none.
-    [[nodiscard]] FarMemory* far() const noexcept { return far_; }
+    [[nodiscard]] rmem::FarMemory* far() const noexcept { return far_; }
     /// Whether its progress is needed.
     [[nodiscard]] bool is_far_busy() const noexcept { return far_ != nullptr && far_->is_busy(); }
     [[nodiscard]] std::size_t least() const noexcept { return least_; }
@@ -62,7 +62,7 @@ private:
     };
 
     PeerMemory* peers_ = nullptr;
-    FarMemory* far_ = nullptr;
+    rmem::FarMemory* far_ = nullptr;
     std::size_t least_ = kNoGets, most_ = kNoGets;
     std::vector<Rank> ranks_;
 };

@@ -116,7 +116,7 @@ private:
                       std::optional<std::uint32_t> data);
     void hand_over(Unexpected& message, WaitingReceive& receive, const Placement& placement);
     void accept(unsigned from, std::uint32_t send, const Offer& offer, Delivery& delivery);
-    void read_far(unsigned from, const FarMemory::Place& place, Delivery& delivery);
+    void read_far(unsigned from, const rmem::FarMemory::Place& place, Delivery& delivery);
     void end_read(Delivery& delivery);
     void ask_for_bytes(unsigned from, std::uint32_t send, Delivery& delivery);
     void end_kept(Unexpected& message, Delivery& delivery);
@@ -392,7 +392,7 @@ Unexpected& Receiving<T>::keep(unsigned from, const Packet& packet, const Offer&
 
 template <class T>
 Offer Receiving<T>::offer_in(unsigned from, const Packet& packet, Bytes name) {
-    const FarMemory::Place place{packet.address, packet.key};
+    const rmem::FarMemory::Place place{packet.address, packet.key};
     if (packet.header.type == PacketType::request_get) return {Offer::By::host, place};
     const bool is_met = packet.header.type == PacketType::request_read && reach_.far() != nullptr &&
                         reach_.far()->meet(from, name);
@@ -527,9 +527,10 @@ bool Receiving<T>::read_slice(Delivery& delivery, std::size_t size) {
 
 /// As many reads as the receive has parts.
 template <class T>
-void Receiving<T>::read_far(unsigned from, const FarMemory::Place& place, Delivery& delivery) {
+void Receiving<T>::read_far(unsigned from, const rmem::FarMemory::Place& place,
+                            Delivery& delivery) {
     if (delivery.placement.bytes == 0) return end_read(delivery);
-    FarMemory::Place next = place;
+    rmem::FarMemory::Place next = place;
     for_each_stretch(delivery.receive->order.parts, delivery.placement.at, delivery.placement.bytes,
                      [&](std::byte* to, std::size_t count) {
                          ++delivery.far_reads;

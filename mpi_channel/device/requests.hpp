@@ -7,10 +7,10 @@
 /// Thread safety: as of plain memory. Completions, events and group traffic are called from within
 /// any call of the device, and call no device.
 
-#include "mpi_channel/device/far_memory.hpp"
 #include "mpi_channel/device/matching.hpp"
 #include "mpi_channel/device/parts.hpp"
 #include "mpi_channel/device/regions.hpp"
+#include "rmem/link/far_memory.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -158,7 +158,7 @@ struct DeviceCounters : SendingCounters, ReceivingCounters {
 struct Offer {
     enum class By : std::uint8_t { nothing, host, fabric };
     By by = By::nothing;
-    FarMemory::Place place;  ///< on the same host without a key
+    rmem::FarMemory::Place place;  ///< on the same host without a key
 };
 
 /// An unexpected message: what has come of it is in private memory.

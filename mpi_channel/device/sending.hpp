@@ -277,7 +277,7 @@ void Sending<T>::begin(unsigned to, Leaving& leaving) {
 /// Where the packet has room for the name.
 template <class T>
 void Sending<T>::offer_far(unsigned to, Send& send) {
-    FarMemory* const far = reach_.far();
+    rmem::FarMemory* const far = reach_.far();
     if (far == nullptr || send.order.parts.count() != 1 || !far->reaches(to, send.size)) return;
     const Bytes name = far->name();
     if (name.empty() || kMostPacketBytes + name.size() > transport_.packet_most()) return;

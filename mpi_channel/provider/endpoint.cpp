@@ -10,7 +10,7 @@
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/hash.hpp"
 #include "rmem/config.hpp"
-#include "rmem/link/udp/engine_settings.hpp"
+#include "rmem/link/udp/far_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -25,8 +25,6 @@ namespace {
 
 /// The time that messages have to leave when the endpoint is closed.
 constexpr std::int64_t kDrainNs = 10'000'000'000;
-/// For long messages, where RMEM_PROVIDER names none: TCP, which every network has.
-constexpr const char* kFarProvider = "tcp;ofi_rxm";
 
 EndpointObject& endpoint_of(struct fid* fid) {
     return *static_cast<EndpointObject*>(reinterpret_cast<fid_ep*>(fid));
@@ -226,7 +224,7 @@ int EndpointObject::enable() {
     offer_collectives(this);
     device_->serve(domain.regions, events);
     use_peers_memory(config, environment, own_settings);
-    use_fabric(config, environment, own_settings);
+    use_fabric(config, environment);
     for (Told* told : {&sends_, &receives_}) {
         if (told->queue != nullptr) told->queue->watch(*this);
     }
@@ -272,42 +270,15 @@ void EndpointObject::use_peers_memory(const rmem::RingConfig& config,
     device_->use(*peers_, settings.get_least, settings.get_most);
 }
 
-/// Where this node is reached by the others; empty: nothing says it.
-static std::string own_ip(const rmem::udp::EngineSettings& engine, unsigned node) {
-    using rmem::udp::to_text;
-    const auto& nodes = engine.fabric ? engine.fabric->nodes : engine.endpoints.nodes;
-    if (!nodes.empty()) return to_text(nodes.at(node).ip);
-    if (engine.endpoints.own_interface) return to_text(engine.endpoints.own_interface->ip);
-    if (!engine.fabric || engine.fabric->interface.empty()) return "";
-    for (const auto& interface : rmem::udp::interfaces()) {
-        if (rmem::udp::is_named(interface.name, interface.ip, engine.fabric->interface))
-            return to_text(interface.ip);
-    }
-    return "";
-}
-
 /// Messages between nodes. The ports' are the port's.
 void EndpointObject::use_fabric(const rmem::RingConfig& config,
-                                const rmem::Environment& environment,
-                                const mpi_channel::Settings& settings) {
+                                const rmem::Environment& environment) {
     if (!config.is_remote() || channel_ == nullptr) return;
-    const auto engine = rmem::udp::EngineSettings::read(config);
-    if (settings.bulk.value_or(engine.key ? BulkWay::ring : BulkWay::fabric) == BulkWay::ring)
-        return;
-    FabricMemory::Way way;
-    way.provider =
-        engine.fabric && !engine.fabric->provider.empty() ? engine.fabric->provider : kFarProvider;
-    way.ip = own_ip(engine, environment.member(config).node);
-    const auto is_elsewhere = [ring = endpoint_->ring()](unsigned rank) {
-        // relaxed is enough: nothing else of the slot is read
-        const auto state = ring->rank(rank).state.load(std::memory_order_relaxed);
-        return state == static_cast<std::uint32_t>(rmem::RankState::elsewhere);
-    };
-    fabric_ = std::make_unique<FabricMemory>(
-        std::move(way), endpoint_->ranks(), is_elsewhere, [](const std::string& sentence) {
-            FI_WARN(&provider, FI_LOG_EP_DATA, "%s\n", sentence.c_str());
-        });
-    device_->use_far(*fabric_);
+    far_ = rmem::far_memory_of(*endpoint_->ring(), environment.member(config).node,
+                               [](const std::string& sentence) {
+                                   FI_WARN(&provider, FI_LOG_EP_DATA, "%s\n", sentence.c_str());
+                               });
+    if (far_ != nullptr) device_->use_far(*far_);
 }
 
 int EndpointObject::name(void* address, std::size_t* size) const {

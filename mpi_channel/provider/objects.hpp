@@ -24,7 +24,6 @@
 #include "mpi_channel/device/peer_memory.hpp"
 #include "mpi_channel/device/regions.hpp"
 #include "mpi_channel/ports/port_device.hpp"
-#include "mpi_channel/provider/fabric_memory.hpp"
 #include "mpi_channel/provider/wait_object.hpp"
 #include "mpi_channel/run_of_reads.hpp"
 #include "mpi_channel/settings.hpp"
@@ -377,8 +376,7 @@ private:
     void forget_former_incarnations();
     void use_peers_memory(const rmem::RingConfig& config, const rmem::Environment& environment,
                           const mpi_channel::Settings& settings);
-    void use_fabric(const rmem::RingConfig& config, const rmem::Environment& environment,
-                    const mpi_channel::Settings& settings);
+    void use_fabric(const rmem::RingConfig& config, const rmem::Environment& environment);
     [[nodiscard]] std::uint32_t mark_of(std::uint64_t flags) const noexcept;
     void fail(const Completion& completion, CompletionQueue& queue, std::uint64_t flags);
     [[nodiscard]] ssize_t peek(const Call& call, Source from);
@@ -404,7 +402,7 @@ private:
     std::unique_ptr<Channel> channel_;  ///< this or `port_`
     std::unique_ptr<PortTransport> port_;
     std::unique_ptr<HostMemory> peers_;
-    std::unique_ptr<FabricMemory> fabric_;
+    std::unique_ptr<rmem::FarMemory> far_;
     std::unique_ptr<DeviceInterface> device_;
     std::unique_ptr<Collectives> collectives_;
     unsigned crowd_asked_ = 0;

@@ -90,7 +90,7 @@ by_fabric() {
 past_ring() {
     local what="$1: two ranks on each of 2 hosts, long messages past the ring" bytes
     launcher=(scripts/lab exec 0 --name "$name" -- env -u RMEM_LINK -u RMEM_INTERFACE -u RMEM_GROUP
-        RMEM_MPI_BULK=fabric "$2" "$1" "$(address 0):2,$(address 1):2")
+        RMEM_BULK=fabric "$2" "$1" "$(address 0):2,$(address 1):2")
     arrived 1 tcp >/dev/null
     arrived 1 udp >/dev/null
     good_run 4 "$what" "$work/traffic"

@@ -64,7 +64,7 @@ private:
 RingSetup ring_on(const std::string& link) {
     RingSetup ring;
     ring.link = link;
-    ring.extra["RMEM_MPI_BULK"] = "fabric";
+    ring.extra["RMEM_BULK"] = "fabric";
     ring.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;
     ring.extra["FI_LOG_LEVEL"] = "info";
     ring.extra["FI_LOG_PROV"] = "bbp";
@@ -179,7 +179,7 @@ TEST(ProviderFar, messages_go_over_the_ring_where_no_provider_reads_and_it_is_sa
 
 TEST(ProviderFar, messages_of_a_ring_with_a_key_go_over_it_unless_the_fabric_is_asked_for) {
     RingSetup ring = ring_on("udp");
-    ring.extra.erase("RMEM_MPI_BULK");
+    ring.extra.erase("RMEM_BULK");
     {
         const Log log;
         exchange_all(ring, log);

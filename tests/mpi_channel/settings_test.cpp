@@ -77,8 +77,8 @@ TEST(MpiSettings, say_which_variable_is_wrong_what_it_is_and_what_it_may_be) {
     for (const Case& c :
          {Case{"RMEM_MPI_TRANSPORT", "foo", "channel, fm, gamma, dp"},
           Case{"RMEM_MPI_GET", "foo", "off"}, Case{"RMEM_MPI_GET", "2M-1K", "16K-2M"},
-          Case{"RMEM_MPI_COLLECTIVES", "foo", "off, all"}, Case{"RMEM_MPI_LOCK", "yes", "0 or 1"},
-          Case{"RMEM_MPI_BULK", "tcp", "fabric or ring"}}) {
+          Case{"RMEM_MPI_COLLECTIVES", "foo", "off, all"},
+          Case{"RMEM_MPI_LOCK", "yes", "0 or 1"}}) {
         ::setenv(c.name, c.value, 1);
         const std::string said = complaint();
         ::unsetenv(c.name);

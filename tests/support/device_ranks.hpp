@@ -12,6 +12,7 @@
 /// there.
 
 #include "mpi_channel/device/device.hpp"
+#include "tests/support/fake_far_memory.hpp"
 #include "tests/support/pipes.hpp"
 
 #include <algorithm>
@@ -41,68 +42,11 @@ public:
     std::size_t bytes_read = 0;
 };
 
-/// Offers are known to all by their keys. Reads end one at a time, in progress().
-class FakeFarMemory final : public FarMemory {
-public:
-    using Offers = std::map<std::uint64_t, std::span<const std::byte>>;
-    explicit FakeFarMemory(Offers& all) : offers(all) {}
-
-    bool reaches(unsigned rank, std::size_t) override { return !near[rank] && !unread[rank]; }
-    std::span<const std::byte> name() override { return own_name; }
-    std::optional<Place> offer(std::span<const std::byte> bytes) override {
-        const std::uint64_t key = offers.empty() ? 1 : offers.rbegin()->first + 1;
-        offers[key] = bytes;
-        ++offered;
-        return Place{1000, key};
-    }
-    void withdraw(const Place& place) noexcept override { offers.erase(place.key), --offered; }
-    void found_no_reader(unsigned rank) override { unread[rank] = true; }
-    bool meet(unsigned, std::span<const std::byte> name) override {
-        return is_open && std::equal(name.begin(), name.end(), own_name.begin(), own_name.end());
-    }
-    void read(unsigned rank, const Place& place, std::span<std::byte> to,
-              std::uint32_t number) override {
-        reads.push_back({rank, place, to, number});
-    }
-    void drop(unsigned rank) override {
-        std::erase_if(reads, [rank](const Read& read) { return read.rank == rank; });
-    }
-    std::optional<Ended> progress() override {
-        if (reads.empty() || holds) return std::nullopt;
-        const Read read = reads.front();
-        reads.erase(reads.begin());
-        if (left == 0 || !offers.contains(read.place.key)) return Ended{read.number, false};
-        if (left != kAll) --left;
-        const auto bytes = offers[read.place.key].subspan(read.place.address - 1000);
-        std::memcpy(read.to.data(), bytes.data(), read.to.size());
-        bytes_read += read.to.size();
-        return Ended{read.number, true};
-    }
-    bool is_busy() const noexcept override { return !reads.empty() || offered != 0; }
-
-    static constexpr unsigned kAll = ~0U;
-    struct Read {
-        unsigned rank;
-        Place place;
-        std::span<std::byte> to;
-        std::uint32_t number;
-    };
-    Offers& offers;
-    std::vector<Read> reads;          ///< under way
-    std::map<unsigned, bool> near;    ///< ranks that are offered nothing
-    std::map<unsigned, bool> unread;  ///< ranks that have not read
-    std::vector<std::byte> own_name = std::vector<std::byte>(16, std::byte{7});
-    bool is_open = true;   ///< it meets others
-    bool holds = false;    ///< reads do not end
-    unsigned left = kAll;  ///< this many reads before it refuses
-    unsigned offered = 0;  ///< and not withdrawn
-    std::size_t bytes_read = 0;
-};
-
 /// A device, and its reports.
 class DeviceRank final : public Completions, public RemoteEvents {
 public:
-    DeviceRank(Pipe& pipe, FakeFarMemory::Offers& offers) : far(offers), device(pipe, *this) {
+    DeviceRank(Pipe& pipe, rmem::test::FakeFarMemory::Offers& offers)
+        : far(offers), device(pipe, *this) {
         device.serve(regions, *this);
     }
 
@@ -111,8 +55,8 @@ public:
     void touched(const RemoteTouch& touch) override { touches.push_back(touch); }
 
     Regions regions;
-    FakeMemory memory;  ///< of the others, as seen from here
-    FakeFarMemory far;  ///< used after use_far_memory()
+    FakeMemory memory;              ///< of the others, as seen from here
+    rmem::test::FakeFarMemory far;  ///< used after use_far_memory()
     Device<Pipe> device;
     std::vector<Completion> told;
     std::vector<RemoteCompletion> ended;
@@ -155,7 +99,7 @@ public:
     Pipes pipes;
 
 private:
-    FakeFarMemory::Offers offers_;
+    rmem::test::FakeFarMemory::Offers offers_;
     std::vector<std::unique_ptr<DeviceRank>> all_;
     std::map<unsigned, bool> is_dead_;
 };

@@ -18,6 +18,10 @@ std::unique_ptr<udp::Carrier> make_endpoint(const EndpointSettings&) {
     refuse();
 }
 
+std::unique_ptr<FarMemory> make_far_memory(FarSettings) {
+    return nullptr;
+}
+
 std::vector<Offer> offers(const std::string&) {
     refuse();
 }

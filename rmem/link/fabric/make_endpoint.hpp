@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A node's endpoint on a fabric, for those who need not know libfabric
-/// (rmem/link/fabric/endpoint.hpp).
+/// A node's endpoint on a fabric, and a rank's way past the ring, for those who need not know
+/// libfabric (rmem/link/fabric/endpoint.hpp, fabric_memory.hpp).
 ///
 /// Errors: Endpoint's; `Error(no_fabric)` also where this library was built without the link.
 
 #include "rmem/link/fabric/settings.hpp"
+#include "rmem/link/far_memory.hpp"
 #include "rmem/link/udp/carrier.hpp"
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,21 @@ struct EndpointSettings {
     unsigned nodes = 1;  ///< of the ring
 };
 RMEM_API std::unique_ptr<udp::Carrier> make_endpoint(const EndpointSettings& settings);
+
+/// A network past the ring.
+struct FarWay {
+    std::string provider;  ///< libfabric's name of it
+    std::string ip;        ///< of this host, where others reach it; empty: the provider's first
+};
+/// Of a rank whose long messages go there.
+struct FarSettings {
+    std::function<std::optional<FarWay>()> find_way;  ///< nothing: they go over the ring
+    unsigned ranks = 1;                               ///< of the ring
+    std::function<bool(unsigned rank)> is_elsewhere;  ///< whether it is of another node, and there
+    std::function<void(const std::string& sentence)> told;
+};
+/// Null: this library was built without libfabric.
+std::unique_ptr<FarMemory> make_far_memory(FarSettings settings);
 
 /// What this host offers, for people.
 struct Offer {

@@ -46,7 +46,7 @@ TEST_F(FarGetting, a_message_that_cannot_be_read_comes_over_the_ring_and_so_do_t
     ranks[1].far.left = 1;  // of three reads
     expect_arrives(3 * kGetSlice);
     EXPECT_EQ(counters(0).gets_refused, 1U);
-    ranks[1].far.left = FakeFarMemory::kAll;
+    ranks[1].far.left = rmem::test::FakeFarMemory::kAll;
     expect_arrives(3 * kGetSlice);
     EXPECT_EQ(counters(0).gets_refused, 1U) << "it is not offered any more";
     EXPECT_EQ(counters(0).far_sent, 0U);

@@ -4,14 +4,14 @@
 /// The memory of ranks on other nodes, read through a network that does so by itself: the way of
 /// long messages past the ring.
 ///
-///     place = far.offer(message)         at the sender, whose name and place go by a packet
+///     place = far.offer(message)         at the sender, whose name and place go by the ring
 ///     far.meet(from, name)               at the receiver, and
 ///     far.read(from, place, room, 7)
 ///     while (auto ended = far.progress()) …   at both, until neither has anything under way
 ///     far.withdraw(*place)               at the sender, when the receiver has told it
 ///
-/// The device asks through FarMemory and knows no network; tests give it one of their own
-/// (provider/fabric_memory.hpp is the real one).
+/// Who sends long messages asks through FarMemory and knows no network; tests give one of their own
+/// (rmem/link/fabric/fabric_memory.hpp is the real one).
 ///
 /// Trust: places and names are others' words. What is read goes into no more room than the caller
 /// gives; a read that has not ended may write into that room, one that has does not.
@@ -23,7 +23,7 @@
 #include <optional>
 #include <span>
 
-namespace mpi_channel {
+namespace rmem {
 
 class FarMemory {
 public:
@@ -58,7 +58,7 @@ public:
     virtual void read(unsigned rank, const Place& place, std::span<std::byte> to,
                       std::uint32_t number) = 0;
     /// That rank is dead: when this returns, no read from it writes anything any more.
-    virtual void drop(unsigned rank) = 0;
+    virtual void drop(unsigned rank) noexcept = 0;
 
     // ---- Both
     [[nodiscard]] virtual std::optional<Ended> progress() = 0;
@@ -66,4 +66,8 @@ public:
     [[nodiscard]] virtual bool is_busy() const noexcept = 0;
 };
 
-}  // namespace mpi_channel
+/// Messages of fewer bytes go over the ring: announcing one and telling that it has been read take
+/// longer there than it.
+inline constexpr std::size_t kFarLeast = 64 * 1024;
+
+}  // namespace rmem

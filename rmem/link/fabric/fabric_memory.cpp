@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mpi_channel/provider/fabric_memory.hpp"
+#include "rmem/link/fabric/fabric_memory.hpp"
 
 #include "rmem/base/clock.hpp"
 #include "rmem/error.hpp"
@@ -18,44 +18,43 @@
 #include <new>
 #include <utility>
 
-namespace mpi_channel::provider {
+namespace rmem::fabric {
 
 namespace {
 
-constexpr std::uint32_t kApi = FI_VERSION(1, 14);
 constexpr std::size_t kMostEntries = 16;
 
 void need(ssize_t result, const char* what) {
     if (result == 0) return;
-    throw rmem::Error(rmem::Errc::no_fabric,
-                      fmt::format("{} failed: {}", what, ::fi_strerror(static_cast<int>(-result))));
+    throw Error(Errc::no_fabric,
+                fmt::format("{} failed: {}", what, library().strerror(static_cast<int>(-result))));
 }
 
 }  // namespace
 
-FabricMemory::FabricMemory(Way way, unsigned ranks, IsElsewhere is_elsewhere, Told told)
-    : way_(std::move(way)),
-      is_elsewhere_(std::move(is_elsewhere)),
-      told_(std::move(told)),
-      peers_(ranks) {}
+FabricMemory::FabricMemory(FarSettings settings)
+    : settings_(std::move(settings)), peers_(settings_.ranks) {}
 
 // ---- The endpoint
 
 bool FabricMemory::open() {
     if (std::exchange(is_tried_, true)) return endpoint_ != nullptr;
     try {
-        const rmem::fabric::KeptSignals kept;
+        const auto way = settings_.find_way();
+        if (!way) return false;
+        const KeptSignals kept;
+        way_ = *way;
         open_endpoint();
-    } catch (const rmem::Error& error) {
+    } catch (const Error& error) {
         close();
-        told_(fmt::format("long messages go over the ring: {}", error.what()));
+        settings_.told(fmt::format("long messages go over the ring: {}", error.what()));
     }
     return endpoint_ != nullptr;
 }
 
 /// One that reads and is read from, at the address where other hosts reach this one.
-FabricMemory::Info FabricMemory::choose() const {
-    Info hints(::fi_allocinfo());
+Info FabricMemory::choose() const {
+    Info hints(library().dupinfo(nullptr));
     if (!hints) throw std::bad_alloc();
     hints->caps = FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
@@ -68,15 +67,14 @@ FabricMemory::Info FabricMemory::choose() const {
     const char* const ip = way_.ip.empty() ? nullptr : way_.ip.c_str();
     fi_info* found = nullptr;
     const int error =
-        ::fi_getinfo(kApi, ip, nullptr, ip == nullptr ? 0 : FI_SOURCE, hints.get(), &found);
+        library().getinfo(kApi, ip, nullptr, ip == nullptr ? 0 : FI_SOURCE, hints.get(), &found);
     const Info all(error == 0 ? found : nullptr);
     if (!all) {
-        throw rmem::Error(
-            rmem::Errc::no_fabric,
-            fmt::format("libfabric has no provider '{}' that reads others' memory{}{}",
-                        way_.provider, ip == nullptr ? "" : " at ", way_.ip));
+        throw Error(Errc::no_fabric,
+                    fmt::format("libfabric has no provider '{}' that reads others' memory{}{}",
+                                way_.provider, ip == nullptr ? "" : " at ", way_.ip));
     }
-    Info first(::fi_dupinfo(all.get()));
+    Info first(library().dupinfo(all.get()));
     if (!first) throw std::bad_alloc();
     return first;
 }
@@ -84,12 +82,12 @@ FabricMemory::Info FabricMemory::choose() const {
 void FabricMemory::open_endpoint() {
     info_ = choose();
     if (info_->domain_attr->mr_key_size > sizeof(Place::key)) {
-        throw rmem::Error(
-            rmem::Errc::no_fabric,
+        throw Error(
+            Errc::no_fabric,
             fmt::format("the keys of provider '{}' are longer than 8 bytes", way_.provider));
     }
     fid_fabric* fabric = nullptr;
-    need(::fi_fabric(info_->fabric_attr, &fabric, nullptr), "opening the fabric");
+    need(library().fabric(info_->fabric_attr, &fabric, nullptr), "opening the fabric");
     fabric_.reset(fabric);
     fid_domain* domain = nullptr;
     need(::fi_domain(fabric, info_.get(), &domain, nullptr), "opening the domain");
@@ -121,16 +119,21 @@ void FabricMemory::open_endpoint() {
 }
 
 /// Nothing is read into, or out of, this rank's memory any more.
-void FabricMemory::close() {
+void FabricMemory::close() noexcept {
     endpoint_.reset();
-    for (const auto& read : reads_) ended_.push_back({read->number, false});
-    reads_.clear();
+    lost_.splice(lost_.end(), reads_);
+    for (const auto& read : lost_) read->registration.reset();
     offers_.clear();
     queue_.reset();
     addresses_.reset();
     domain_.reset();
     fabric_.reset();
     name_.clear();
+    for (Peer& peer : peers_) {
+        peer.name.clear();
+        peer.address = FI_ADDR_NOTAVAIL;
+        peer.under_way = 0;
+    }
 }
 
 FabricMemory::Fid<fid_mr> FabricMemory::registered(const void* memory, std::size_t bytes,
@@ -145,7 +148,7 @@ FabricMemory::Fid<fid_mr> FabricMemory::registered(const void* memory, std::size
 // ---- The sender's side
 
 bool FabricMemory::reaches(unsigned rank, std::size_t size) {
-    if (peers_[rank].cannot_read || !is_elsewhere_(rank)) return false;
+    if (peers_[rank].reader.is_on() || !settings_.is_elsewhere(rank)) return false;
     return open() && size <= info_->ep_attr->max_msg_size;
 }
 
@@ -169,30 +172,37 @@ void FabricMemory::withdraw(const Place& place) noexcept {
 }
 
 void FabricMemory::found_no_reader(unsigned rank) {
-    if (std::exchange(peers_[rank].cannot_read, true)) return;
-    told_(fmt::format("rank {} does not read from this one: long messages to it go over the ring",
-                      rank));
+    peers_[rank].reader.begin();
+    if (std::exchange(peers_[rank].is_reader_told, true)) return;
+    settings_.told(fmt::format(
+        "rank {} does not read from this one: long messages to it go over the ring", rank));
 }
 
 // ---- The receiver's side
 
 bool FabricMemory::meet(unsigned rank, std::span<const std::byte> name) {
     Peer& peer = peers_[rank];
-    if (!is_elsewhere_(rank) || !open() || name.size() != name_.size()) return false;
+    if (!settings_.is_elsewhere(rank) || !open() || name.size() != name_.size()) return false;
     if (std::equal(name.begin(), name.end(), peer.name.begin(), peer.name.end()))
-        return !peer.is_unreadable;
+        return !peer.memory.is_on();
+    if (!peer.name.empty()) {  // of a former incarnation
+        if (peer.under_way != 0) return false;
+        ::fi_av_remove(addresses_.get(), &peer.address, 1, 0);
+        peer.name.clear();
+    }
     fi_addr_t address = FI_ADDR_NOTAVAIL;
     if (::fi_av_insert(addresses_.get(), name.data(), 1, &address, 0, nullptr) != 1) return false;
     peer.address = address;
     peer.name.assign(name.begin(), name.end());
     peer.refused_ns = 0;
-    return !peer.is_unreadable;
+    peer.memory.until_ns = 0;
+    return true;
 }
 
 void FabricMemory::read(unsigned rank, const Place& place, std::span<std::byte> to,
                         std::uint32_t number) {
-    if (!endpoint_ || peers_[rank].is_unreadable) {
-        ended_.push_back({number, false});
+    if (!endpoint_ || peers_[rank].name.empty() || peers_[rank].memory.is_on()) {
+        ended_.push_back({rank, {number, false}});
         return;
     }
     auto read = std::make_unique<Read>();
@@ -211,18 +221,18 @@ void FabricMemory::give_waiting() {
         Read& read = **it++;  // it may end here
         Peer& peer = peers_[read.rank];
         if (read.is_given || peer.is_full) continue;
-        const ssize_t result = peer.is_unreadable ? -FI_EOTHER : give(read);
+        const ssize_t result = peer.memory.is_on() ? -FI_EOTHER : give(read);
         if (result == 0) {
             read.is_given = true;
             ++peer.under_way;
             peer.refused_ns = 0;
         } else if (result != -FI_EAGAIN) {
-            lose_sight(read.rank, ::fi_strerror(static_cast<int>(-result)));
+            lose_sight(read.rank, library().strerror(static_cast<int>(-result)));
             end(&read, false);
         } else {
             peer.is_full = true;
             if (peer.under_way != 0) continue;
-            const std::int64_t now = rmem::now_ns();
+            const std::int64_t now = now_ns();
             if (peer.refused_ns == 0) peer.refused_ns = now;
             if (now - peer.refused_ns < kMeetNs) continue;
             lose_sight(read.rank, "it cannot be connected to");
@@ -244,27 +254,39 @@ ssize_t FabricMemory::give(Read& read) {
                      peers_[read.rank].address, read.place.address, read.place.key, &read.context);
 }
 
-void FabricMemory::drop(unsigned rank) {
-    if (peers_[rank].under_way != 0) {
-        told_(
-            fmt::format("rank {} has died while it was read from: long messages go over the ring "
-                        "from here on",
-                        rank));
+void FabricMemory::drop(unsigned rank) noexcept {
+    const bool is_written_to = peers_[rank].under_way != 0;
+    if (is_written_to) {
         close();
-        for (Peer& peer : peers_) peer.under_way = 0;
+        is_tried_ = false;
     }
-    std::erase_if(reads_, [rank](const auto& read) { return read->rank == rank; });
+    for (Reads* const all : {&reads_, &lost_})
+        std::erase_if(*all, [rank](const auto& read) { return read->rank == rank; });
+    std::erase_if(ended_, [rank](const EndedOf& one) { return one.rank == rank; });
+    if (!is_written_to) return;
+    try {
+        settings_.told(fmt::format(
+            "what is being read from rank {} is not wanted any more: what else is on its way comes "
+            "over the ring",
+            rank));
+    } catch (const std::exception&) {  // no memory for a sentence
+    }
 }
 
 // ---- Both
 
 std::optional<FarMemory::Ended> FabricMemory::progress() {
+    if (!lost_.empty()) {
+        const Ended lost{lost_.front()->number, false};
+        lost_.pop_front();
+        return lost;
+    }
     if (ended_.empty() && endpoint_) {
         give_waiting();
         look();
     }
     if (ended_.empty()) return std::nullopt;
-    const Ended first = ended_.front();
+    const Ended first = ended_.front().read;
     ended_.pop_front();
     return first;
 }
@@ -288,17 +310,30 @@ void FabricMemory::end(const Read* read, bool is_read) {
     if (it == reads_.end()) return;
     Peer& peer = peers_[read->rank];
     if (read->is_given) --peer.under_way;
-    if (!is_read) lose_sight(read->rank, "a read has failed");
-    ended_.push_back({read->number, is_read});
+    if (is_read) {
+        peer.memory = {};
+    } else {
+        lose_sight(read->rank, "a read has failed");
+    }
+    ended_.push_back({read->rank, {read->number, is_read}});
     reads_.erase(it);
 }
 
 void FabricMemory::lose_sight(unsigned rank, const std::string& why) {
-    if (std::exchange(peers_[rank].is_unreadable, true)) return;
-    told_(
+    Peer& peer = peers_[rank];
+    if (!peer.memory.is_on()) {
+        peer.memory.begin();
+        peer.memory.next_ns = std::min(2 * peer.memory.next_ns, kMostRestNs);
+    }
+    if (std::exchange(peer.is_memory_told, true)) return;
+    settings_.told(
         fmt::format("the memory of rank {} cannot be read through {} ({}): its long messages "
                     "come over the ring",
                     rank, way_.provider, why));
 }
 
-}  // namespace mpi_channel::provider
+std::unique_ptr<FarMemory> make_far_memory(FarSettings settings) {
+    return std::make_unique<FabricMemory>(std::move(settings));
+}
+
+}  // namespace rmem::fabric

@@ -3,29 +3,36 @@
 
 /// FarMemory over an endpoint of libfabric of its own: a message's receiver reads it with fi_read.
 ///
-///     FabricMemory memory({.provider = "tcp;ofi_rxm", .ip = …}, ranks, is_elsewhere, told);
+///     FabricMemory memory({find_way, ranks, is_elsewhere, told});
 ///
 /// The endpoint is opened when the first message is offered, here or by another. If that fails it
 /// is not tried again: `told` gets a sentence, and all messages go over the ring. A rank that
-/// cannot be connected to within kMeetNs, or whose memory cannot be read, is out of reach from then
-/// on; `told` hears of it once.
+/// cannot be connected to within kMeetNs, or whose memory cannot be read, is out of reach for
+/// kLeastRestNs, and until one is read each time for twice as long, to kMostRestNs; `told` hears of
+/// it once. One that does not read here is offered nothing for kLeastRestNs.
 ///
 /// A read cannot be called back. So when a rank dies that is being read from, the endpoint is
-/// closed, and with it everything that might still write here; other reads end as not read.
+/// closed, and with it everything that might still write here; other reads end as not read, and
+/// what is on offer cannot be read. The next message opens another one.
 ///
 /// Trust: a reader shows the key of what is on offer, 64 random bits: those who see the network's
 /// packets know it, and see the message itself, others do not. What is read is not authenticated,
 /// and a name makes this rank connect to where it says (docs/design/mpi-channel.md).
 /// Thread safety: one thread at a time. Progress: in calls; none waits, but that opening takes
-/// libfabric some milliseconds. Errors: results, and sentences to `told`; std::bad_alloc.
+/// libfabric up to half a second where it is not loaded yet. Errors: results, and sentences to
+/// `told`; std::bad_alloc.
 /// Units: nanoseconds. Source: fi_rma(3), fi_mr(3), fi_cq(3), getrandom(2).
 
-#include "mpi_channel/device/far_memory.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/link/fabric/make_endpoint.hpp"
+#include "rmem/link/fabric/provider.hpp"
+#include "rmem/link/far_memory.hpp"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -35,23 +42,15 @@
 #include <string>
 #include <vector>
 
-namespace mpi_channel::provider {
+namespace rmem::fabric {
 
 class FabricMemory final : public FarMemory {
 public:
-    static constexpr std::int64_t kMeetNs = 10'000'000'000;
+    static constexpr std::int64_t kMeetNs = 3'000'000'000;
+    static constexpr std::int64_t kLeastRestNs = 10'000'000'000, kMostRestNs = 3600'000'000'000;
     static constexpr std::size_t kMostNameBytes = 64;
 
-    struct Way {
-        std::string provider;  ///< libfabric's name of it
-        std::string ip;        ///< of this host, where others reach it; empty: the provider's first
-    };
-    using Told = std::function<void(const std::string& sentence)>;
-
-    /// Whether a rank is of another node, and there.
-    using IsElsewhere = std::function<bool(unsigned rank)>;
-
-    FabricMemory(Way way, unsigned ranks, IsElsewhere is_elsewhere, Told told);
+    explicit FabricMemory(FarSettings settings);
     FabricMemory(const FabricMemory&) = delete;
     FabricMemory& operator=(const FabricMemory&) = delete;
 
@@ -63,10 +62,10 @@ public:
     [[nodiscard]] bool meet(unsigned rank, std::span<const std::byte> name) override;
     void read(unsigned rank, const Place& place, std::span<std::byte> to,
               std::uint32_t number) override;
-    void drop(unsigned rank) override;
+    void drop(unsigned rank) noexcept override;
     [[nodiscard]] std::optional<Ended> progress() override;
     [[nodiscard]] bool is_busy() const noexcept override {
-        return !reads_.empty() || !ended_.empty() || !offers_.empty();
+        return !reads_.empty() || !ended_.empty() || !lost_.empty() || !offers_.empty();
     }
 
 private:
@@ -78,14 +77,15 @@ private:
     };
     template <class Object>
     using Fid = std::unique_ptr<Object, Close>;
-    struct FreeInfo {
-        void operator()(fi_info* info) const noexcept { ::fi_freeinfo(info); }
+    /// After what has failed.
+    struct Rest {
+        std::int64_t until_ns = 0, next_ns = kLeastRestNs;
+        [[nodiscard]] bool is_on() const { return now_ns() < until_ns; }
+        void begin() { until_ns = now_ns() + next_ns; }
     };
-    using Info = std::unique_ptr<fi_info, FreeInfo>;
-
     struct Peer {
-        bool cannot_read = false;  ///< from here
-        bool is_unreadable = false;
+        Rest reader, memory;  ///< while it does not read here, or cannot be read
+        bool is_reader_told = false, is_memory_told = false;
         std::vector<std::byte> name;
         fi_addr_t address = FI_ADDR_NOTAVAIL;
         unsigned under_way = 0;       ///< reads that the provider has
@@ -106,7 +106,7 @@ private:
     [[nodiscard]] bool open();
     void open_endpoint();
     [[nodiscard]] Info choose() const;
-    void close();
+    void close() noexcept;
     [[nodiscard]] Fid<fid_mr> registered(const void* memory, std::size_t bytes,
                                          std::uint64_t access);
     void give_waiting();
@@ -116,11 +116,10 @@ private:
     void end(const Read* read, bool is_read);
     void lose_sight(unsigned rank, const std::string& why);
 
-    const Way way_;
-    const IsElsewhere is_elsewhere_;
-    const Told told_;
+    const FarSettings settings_;
     std::vector<Peer> peers_;  ///< by rank
-    bool is_tried_ = false;    ///< the endpoint has been opened, or could not be
+    FarWay way_;
+    bool is_tried_ = false;  ///< the endpoint has been opened, or could not be
     Info info_;
     // Closed in the other order
     Fid<fid_fabric> fabric_;
@@ -131,7 +130,12 @@ private:
     std::vector<std::byte> name_;
     std::map<std::uint64_t, Fid<fid_mr>> offers_;  ///< by key
     Reads reads_;                                  ///< in the order asked
-    std::deque<Ended> ended_;
+    Reads lost_;  ///< whose endpoint has been closed, and is not told yet
+    struct EndedOf {
+        unsigned rank;
+        Ended read;
+    };
+    std::deque<EndedOf> ended_;
 };
 
-}  // namespace mpi_channel::provider
+}  // namespace rmem::fabric
