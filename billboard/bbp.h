@@ -22,10 +22,12 @@
  *               of a killed sender are still delivered before BBP_EPEER is reported.
  * Waiting       A blocking call spins while there are processors to spare, then yields, then
  *               sleeps. A send waits while its receivers leave its buffers unread; two ranks that
- *               only send can wait for each other: use the try calls in such programs. Calls that
- *               do not wait (try, msgavail, probe, deadlines that have passed) and have found
- *               nothing give the processor to another rank where there are more ranks than
- *               processors, so a program that polls needs no yield of its own.
+ *               only send can wait for each other: use the try calls in such programs. The send of
+ *               a message larger than a partition waits until its receivers have taken most of it,
+ *               or all: those on other nodes may read it from this process's memory, past the ring
+ *               (RMEM_BULK). Calls that do not wait (try, msgavail, probe, deadlines that have
+ *               passed) and have found nothing give the processor to another rank where there are
+ *               more ranks than processors, so a program that polls needs no yield of its own.
  * Dead peers    A call that needs a dead rank returns BBP_EPEER, never hangs. A stopped process is
  *               alive: only deadlines help. A death is noticed by a call that waits, or by one in
  *               64 tries to receive: messages sent in between are lost with the dead.

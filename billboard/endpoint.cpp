@@ -6,6 +6,7 @@
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/link/seat.hpp"
 #include "rmem/link/sim/memory.hpp"
+#include "rmem/link/udp/far_memory.hpp"
 #include "rmem/link/udp/memory.hpp"
 #include "rmem/ring/joining.hpp"
 
@@ -81,9 +82,13 @@ std::unique_ptr<Endpoint> open_remote(const std::shared_ptr<rmem::Ring>& ring, r
                                       bool is_the_process) {
     for (;;) {
         try {
-            return make_here<rmem::UdpMemory>(ring, member, settings, deadline,
-                                              rmem::UdpOptions::from(rmem::Environment::read()),
-                                              is_the_process);
+            // Nobody is told of those that go over the ring after all: they are counted.
+            auto far = rmem::far_memory_of(*ring, member.node, [](const std::string&) {});
+            auto endpoint = make_here<rmem::UdpMemory>(
+                ring, member, settings, deadline, rmem::UdpOptions::from(rmem::Environment::read()),
+                is_the_process);
+            endpoint->use_far(std::move(far));
+            return endpoint;
         } catch (const rmem::IncarnationOver&) {
             // The process's node keeps the incarnation that has ended.
             if (deadline.passed(rmem::now_ns()) || rmem::find_seat(*ring, member.rank)) throw;

@@ -25,6 +25,7 @@
 #include <string_view>
 
 namespace rmem {
+class FarMemory;
 class InterruptSource;
 class Ring;
 }  // namespace rmem
@@ -116,6 +117,10 @@ public:
     virtual void set_progress_thread(bool on) = 0;
     /// The time `ns` from now, on the link's clock; a time that has passed for 0 and less.
     [[nodiscard]] virtual Deadline deadline_in(std::int64_t ns) const = 0;
+
+    /// Long messages go by that from now on, where their receivers can read it; where one store
+    /// reaches all ranks nothing changes. open() gives it what rmem::far_memory_of() says.
+    virtual void use_far(std::unique_ptr<rmem::FarMemory> far) = 0;
 
     /// Lets peers know that this rank leaves; called by the destructor too.
     virtual void leave() noexcept = 0;

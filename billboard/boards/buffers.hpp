@@ -65,4 +65,19 @@ private:
     std::array<Extent, kBuffers> extents_{};
 };
 
+/// Holds a buffer while it exists.
+class HeldBuffer {
+public:
+    HeldBuffer(Buffers& buffers, unsigned index) noexcept : buffers_(buffers), index_(index) {
+        buffers_.hold(index_);
+    }
+    HeldBuffer(const HeldBuffer&) = delete;
+    HeldBuffer& operator=(const HeldBuffer&) = delete;
+    ~HeldBuffer() { buffers_.release_hold(index_); }
+
+private:
+    Buffers& buffers_;
+    const unsigned index_;
+};
+
 }  // namespace billboard

@@ -18,7 +18,7 @@ using rmem::round_up;
 
 namespace {
 
-constexpr std::uint32_t kLayoutVersion = 4;
+constexpr std::uint32_t kLayoutVersion = 5;
 
 std::size_t default_data_bytes(const rmem::RingConfig& config) {
     const auto share = [&config](std::size_t most, std::size_t total) {

@@ -94,7 +94,10 @@ enum class Part : std::uint8_t {
     first = 2,    ///< of a message larger than a partition; starts with the 8-byte total
     more = 3,
     last = 4,
-    aborted = 5  ///< the sender takes the message back
+    aborted = 5,  ///< the sender takes the message back
+    offered = 6,  ///< the first of a large message that can be read past the ring (core/far.hpp)
+    read =
+        7  ///< empty: acknowledged before `offered` is by those who have read, after it by others
 };
 
 /// A buffer descriptor as its three words say it.

@@ -246,6 +246,9 @@ public:
         announce(s, kInSlot, d.cls, buffer);
     }
     bool may_describe() const { return true; }
+    bool is_acknowledged(unsigned s, unsigned buffer) const {
+        return ((posted_[s] ^ memory_.load(geometry_.ack_flags(me_, s))) & bit(buffer)) == 0;
+    }
     std::uint32_t busy() const {
         std::uint32_t busy = 0;
         for (unsigned s = 0; s < peers_.size(); ++s) {

@@ -91,6 +91,9 @@ public:
         }
         return sequence_ - oldest_ < kMaxAge;
     }
+    bool is_acknowledged(unsigned s, unsigned buffer) const {
+        return ((peers_[s].posted ^ memory_.load(geometry_.ack_flags(me_, s))) & bit(buffer)) == 0;
+    }
     std::uint32_t busy() const {
         std::uint32_t busy = 0;
         for (unsigned s = 0; s < peers_.size(); ++s) {

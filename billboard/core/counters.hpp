@@ -15,6 +15,9 @@ namespace billboard {
     X(bytes_posted, work, "bytes", "their bytes")                                               \
     X(multicasts, work, "messages", "multicasts posted, whatever the number of receivers")      \
     X(segments_posted, work, "segments", "parts of messages larger than a partition")           \
+    X(offers_posted, work, "messages", "messages offered to be read past the ring")             \
+    X(offers_read, work, "messages", "messages read past the ring")                             \
+    X(offers_unread, other, "messages", "offered messages that this rank could not read")       \
     X(collections, work, "runs", "garbage collections of the own buffers")                      \
     X(send_waits, back_pressure, "calls", "sends that had to wait for a receiver")              \
     X(peer_checks, work, "looks", "looks for dead and returned peers, while waiting or trying") \

@@ -266,6 +266,7 @@ public:
     Deadline deadline_in(std::int64_t ns) const override {
         return ns <= 0 ? Deadline::now() : Deadline::after(own_.memory.now_ns(), ns);
     }
+    void use_far(std::unique_ptr<rmem::FarMemory> far) override { own_.far = std::move(far); }
     void leave() noexcept override {
         if (!peers_.is_in()) return;
         taking_.close_fd();

@@ -13,7 +13,9 @@
 
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"
+#include "rmem/link/far_memory.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace billboard {
@@ -89,6 +91,7 @@ public:
     bool has_left(unsigned s) override { return core_.has_left(s); }
     void set_progress_thread(bool on) override { core_.set_progress_thread(on); }
     Deadline deadline_in(std::int64_t ns) const override { return core_.deadline_in(ns); }
+    void use_far(std::unique_ptr<rmem::FarMemory> far) override { core_.use_far(std::move(far)); }
     void leave() noexcept override { core_.leave(); }
 
 private:

@@ -12,6 +12,7 @@
 #include "billboard/boards/arrival.hpp"
 #include "billboard/boards/layout.hpp"
 #include "billboard/core/counters.hpp"
+#include "billboard/core/far.hpp"
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"
 #include "rmem/link/memory.hpp"
@@ -75,10 +76,23 @@ struct OwnRank {
                            : memory.data(geometry.data(s) + a.descriptor.offset, a.length);
     }
     static Part part_of(const Arrival& a) { return a.is_inline ? Part::whole : a.descriptor.part; }
+    /// Whether its bytes are there: not, while they are being written or read.
     bool is_filled(unsigned s, const Arrival& a) const {
-        return part_of(a) != Part::filling || memory.load(geometry.filled(s, a.buffer)) >= a.length;
+        const Part part = part_of(a);
+        return part != Part::offered &&
+               (part != Part::filling || memory.load(geometry.filled(s, a.buffer)) >= a.length);
     }
     void drop(unsigned s, const Arrival& a, Counter why);
+    /// Whether this rank reads past the ring, or is read from.
+    [[nodiscard]] bool is_far_busy() const noexcept {
+        return M::kReplicated && far_uses.count != 0;
+    }
+    /// A step of a wait; a short one where nothing would end it.
+    [[nodiscard]] rmem::Step wait(Deadline deadline) {
+        if (is_far_busy()) [[unlikely]]
+            return wait_for_far(deadline);
+        return memory.wait(deadline);
+    }
     /// That they are ranks of the ring, each named once.
     [[nodiscard]] int check_ranks(std::span<const int> named) const;
 
@@ -91,8 +105,12 @@ struct OwnRank {
     unsigned ranks;
     Board board;
     rmem::Counters& counters;
+    std::unique_ptr<rmem::FarMemory> far;  ///< null: all messages go over the ring
+    FarUses far_uses;
+    FarPatience far_patience;
 
 private:
+    [[nodiscard]] rmem::Step wait_for_far(Deadline deadline);
     static decltype(memory) memory_of(rmem::Seat<M>& seat, const typename M::Options& options) {
         if constexpr (M::kReplicated) {
             return seat.memory;
@@ -120,6 +138,22 @@ void OwnRank<M, BoardOf>::drop(unsigned s, const Arrival& a, Counter why) {
     board.take(s, a);
     if (!a.is_inline && a.buffer < kBuffers) board.acknowledge(s, a.buffer);
     count(why);
+}
+
+template <class M, template <class> class BoardOf>
+rmem::Step OwnRank<M, BoardOf>::wait_for_far(Deadline deadline) {
+    const std::int64_t now = memory.now_ns();
+    std::int64_t sleep = far_patience.sleep_ns(now);
+    if constexpr (kIsSimulated) sleep = std::max<std::int64_t>(sleep, 1);  // else no time passes
+    if (sleep == 0 && !deadline.passed(now)) {
+        memory.progress();
+        memory.give_way();
+        return rmem::Step::poll;
+    }
+    const Deadline look = Deadline::after(now, sleep);
+    const rmem::Step step = memory.wait(deadline.at_ns < look.at_ns ? deadline : look);
+    return step != rmem::Step::expired || deadline.passed(memory.now_ns()) ? step
+                                                                           : rmem::Step::poll;
 }
 
 template <class M, template <class> class BoardOf>

@@ -522,10 +522,13 @@ int Peers<Own>::wait_for(const int& awaited, Deadline deadline, Attempt&& attemp
     if (result != BBP_EAGAIN) return result;
     if (is_try(deadline)) return own_.not_now();
     own_.memory.begin_wait();
+    if (own_.is_far_busy()) own_.far_patience.begin(own_.memory.now_ns());
     while (result == BBP_EAGAIN) {
         rmem::Step step;
         do {
-            step = own_.memory.wait(deadline);
+            step = own_.wait(deadline);
+            if (own_.is_far_busy()) [[unlikely]]
+                reassembly_.progress_far();
         } while (step == rmem::Step::poll && !worth_trying());
         if (step == rmem::Step::check_peers) [[unlikely]] {
             if (awaited >= 0) refresh(static_cast<unsigned>(awaited));

@@ -3,12 +3,13 @@
 
 /// Posting: this rank's buffers, multicasts, messages larger than a partition.
 ///
-/// A message goes one of four ways:
+/// A message goes one of five ways:
 ///   inline    a short one, in the receiver's slot or lines (layout `inline`)
 ///   buffer    in the data partition, announced by its descriptor
 ///   filling   the same, but announced first and then filled in pieces, so that the receiver copies
 ///             out while the sender copies in (large messages to one receiver on a shared bank)
 ///   parts     larger than the data partition: as buffers one after the other
+///   offered   the same, to ranks that can read it past the ring (core/far.hpp)
 ///
 /// Invariants
 ///   What is announced lies in this rank's data partition, in a buffer that no receiver has still
@@ -20,6 +21,7 @@
 
 #include "billboard/boards/buffers.hpp"
 #include "billboard/core/aborts_due.hpp"
+#include "billboard/core/far.hpp"
 #include "billboard/core/own_rank.hpp"
 #include "billboard/core/peers.hpp"
 #include "billboard/core/reassembly.hpp"
@@ -94,6 +96,17 @@ private:
         boost::container::small_vector<unsigned, 1> gone;   ///< struck from it
     };
 
+    /// A message larger than a partition.
+    struct LongSend {
+        Post& post;  ///< those who are still to get its bytes
+        Bytes bytes;
+        int awaited;
+        Deadline deadline;
+        Class cls;
+        std::vector<unsigned> readers;  ///< who have read them
+        bool is_begun;                  ///< something of it has been posted
+    };
+
     int check(std::span<const int> dests, const Pieces& pieces) const;
     int send_one(int dest, const Pieces& pieces, Deadline deadline, Class cls);
     int send_many(std::span<const int> dests, const Pieces& pieces, Deadline deadline, Class cls);
@@ -108,10 +121,13 @@ private:
     void fill(unsigned buffer, const void* buf, std::size_t len);
     void after_post(std::size_t at, std::size_t len);
     void take_back(const Post& post);
-    [[nodiscard]] int send_in_parts(Post& post, Bytes bytes, int awaited, Deadline deadline,
-                                    Class cls);
-    [[nodiscard]] int try_part(Post& post, const std::byte* from, std::size_t bytes,
-                               std::size_t total, Class cls, Part part);
+    void strike_gone(Post& post);
+    [[nodiscard]] int send_long(Post& post, Bytes bytes, int awaited, Deadline deadline, Class cls);
+    [[nodiscard]] bool may_offer(const Post& post, std::size_t bytes);
+    [[nodiscard]] int offer(LongSend& message);
+    [[nodiscard]] int send_parts(LongSend& message);
+    [[nodiscard]] int post_part(LongSend& message, Bytes bytes, Part part);
+    [[nodiscard]] int try_part(Post& post, Bytes bytes, std::size_t total, Class cls, Part part);
     [[nodiscard]] int result_of(const Post& post);
     int room_timed_out(const Post& post) const;
     std::optional<unsigned> find_composed(const void* buf) const;
@@ -135,6 +151,7 @@ private:
     AbortsDue& aborts_due_;
     Buffers buffers_;
     std::size_t first_part_at_ = 0;  ///< of the message that is being sent in parts
+    unsigned part_buffer_ = 0;       ///< of the part posted last
     std::vector<std::byte> joined_;  ///< two pieces, where they cannot be joined in place
 };
 
@@ -189,7 +206,7 @@ int Posting<Own>::send_many(std::span<const int> dests, const Pieces& pieces, De
     return fail(BBP_EPEER,
                 fmt::format("{} of the multicast's {} receivers are dead or have left; the "
                             "others have got it",
-                            dests.size() - post.dests.size(), dests.size()));
+                            post.gone.size(), dests.size()));
 }
 
 template <class Own>
@@ -222,7 +239,7 @@ int Posting<Own>::post_to(Post& post, const Pieces& pieces, Deadline deadline, C
                                 "bbp_send_for, or a larger RMEM_PARTITION",
                                 len, buffers_.data_bytes()));
     }
-    return send_in_parts(post, pieces.body, awaited, deadline, cls);
+    return send_long(post, pieces.body, awaited, deadline, cls);
 }
 
 /// What is told of a post that has reached all it can.
@@ -237,9 +254,8 @@ int Posting<Own>::room_timed_out(const Post& post) const {
     return send_timed_out(std::vector<int>(post.dests.begin(), post.dests.end()));
 }
 
-/// Whether all receivers can be posted to; the dead are struck from the list.
 template <class Own>
-int Posting<Own>::ready(Post& post, bool needs_data, std::size_t bytes) {
+void Posting<Own>::strike_gone(Post& post) {
     const auto is_gone = [&](unsigned d) {
         if (peers_.may_post_to(d)) return false;
         post.gone.push_back(d);
@@ -247,6 +263,12 @@ int Posting<Own>::ready(Post& post, bool needs_data, std::size_t bytes) {
     };
     post.dests.erase(std::remove_if(post.dests.begin(), post.dests.end(), is_gone),
                      post.dests.end());
+}
+
+/// Whether all receivers can be posted to; the dead are struck from the list.
+template <class Own>
+int Posting<Own>::ready(Post& post, bool needs_data, std::size_t bytes) {
+    strike_gone(post);
     bool all = true;
     for (const unsigned d : post.dests) {
         if (aborts_due_.to(d) && !post_abort(d)) all = false;
@@ -382,81 +404,6 @@ std::optional<unsigned> Posting<Own>::allocate_for(const Post& post, std::size_t
 }
 
 template <class Own>
-int Posting<Own>::send_in_parts(Post& post, Bytes bytes, int awaited, Deadline deadline,
-                                Class cls) {
-    const std::size_t len = bytes.size();
-    const std::size_t part_bytes =
-        std::min(kMaxPartBytes, buffers_.data_bytes() / 4 / rmem::kWordBytes * rmem::kWordBytes);
-    const std::byte* from = bytes.data();
-    for (std::size_t done = 0; done < len;) {
-        const std::size_t overhead = done == 0 ? kTotalBytes : 0;
-        const std::size_t piece = std::min(part_bytes - overhead, len - done);
-        const Part part = done == 0 ? Part::first : done + piece == len ? Part::last : Part::more;
-        const int result = peers_.wait_for(
-            awaited, deadline, [&] { return try_part(post, from + done, piece, len, cls, part); });
-        if (post.dests.empty()) return result_of(post);
-        if (result != BBP_OK) {
-            if (done != 0) take_back(post);
-            return result == BBP_ETIMEDOUT ? room_timed_out(post) : result;
-        }
-        RMEM_MARK("send.part-posted");
-        done += piece;
-    }
-    return result_of(post);
-}
-
-template <class Own>
-int Posting<Own>::try_part(Post& post, const std::byte* from, std::size_t bytes, std::size_t total,
-                           Class cls, Part part) {
-    const std::size_t head = part == Part::first ? kTotalBytes : 0;
-    if (const int result = ready(post, true, bytes + head); result != BBP_OK) return result;
-    if (post.dests.empty()) return BBP_OK;
-    const auto buffer = allocate_for(post, bytes + head);
-    if (!buffer) return BBP_EAGAIN;
-    const Descriptor d{buffers_.offset(*buffer), static_cast<std::uint32_t>(bytes + head), 0, cls,
-                       part};
-    const std::size_t at = own_.geometry.data(own_.me) + d.offset;
-    const std::uint64_t announced = total;
-    if (head != 0) own_.memory.write(at, &announced, kTotalBytes);
-    if (head != 0) first_part_at_ = at;
-    own_.memory.write(at + head, from, bytes);
-    announce(post, *buffer, d);
-    own_.count(Counter::segments_posted);
-    own_.memory.commit();
-    for (const unsigned dest : post.dests) own_.memory.notify(dest);
-    return BBP_OK;
-}
-
-/// Takes back what has been posted of a message: from a receiver that has not looked yet by its
-/// total, which needs no room, from one that is gathering it by a part that says so. (Where the
-/// first part's buffer has been read and used again, it holds a later part of the same message.)
-template <class Own>
-void Posting<Own>::take_back(const Post& post) {
-    own_.memory.post_word(first_part_at_, 0);
-    own_.memory.commit();
-    for (const unsigned d : post.dests) {
-        aborts_due_.set(d, true);
-        post_abort(d);
-    }
-    own_.count(Counter::aborts_sent);
-}
-
-/// Takes back a message that was sent in part. False: no room yet; it stays due.
-template <class Own>
-bool Posting<Own>::post_abort(unsigned d) {
-    if (!own_.board.tx_room(d) || !peers_.may_post_data() || !own_.memory.room(kAnnounceBytes))
-        return false;
-    const auto buffer = allocate(0);
-    if (!buffer) return false;
-    RMEM_MARK("send.before-abort");
-    own_.board.post_alone(d, *buffer, {buffers_.offset(*buffer), 0, 0, Class::user, Part::aborted});
-    own_.memory.commit();
-    own_.memory.notify(d);
-    aborts_due_.set(d, false);
-    return true;
-}
-
-template <class Own>
 int Posting<Own>::compose(std::size_t len, void** buf) {
     if (buf == nullptr)
         return fail(BBP_EINVAL, "the place for the buffer's address is a null pointer");
@@ -545,3 +492,5 @@ int Posting<Own>::discard(void* buf) {
 }
 
 }  // namespace billboard
+
+#include "billboard/core/posting_long.hpp"

@@ -8,6 +8,9 @@
 /// receiver that has not looked yet by a size of 0, else by a part that says so. A part that fits
 /// nowhere is dropped and counted.
 ///
+/// A first part may offer the message instead: its bytes are read where they lie (core/far.hpp). It
+/// stays on the board until they have come, or cannot be read.
+///
 /// Invariants
 ///   (R1) The bytes gathered of a message are not more than its size, and outside a caller's buffer
 ///        they are what its private memory holds.
@@ -16,12 +19,17 @@
 /// Asked by Taking for what has come, by Peers when a sender has gone.
 /// Thread safety: one thread.
 
+#include "billboard/core/far.hpp"
 #include "billboard/core/own_rank.hpp"
 #include "billboard/core/set_aside.hpp"
 #include "rmem/base/check.hpp"
 #include "rmem/base/marks.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,6 +50,8 @@ public:
     [[nodiscard]] bool has(unsigned s, Class cls) const noexcept {
         return of_[s].is_on && of_[s].cls == cls;
     }
+    /// Whether s's message is on the board until it has been read past the ring.
+    [[nodiscard]] bool is_reading(unsigned s) const noexcept { return of_[s].reading != nullptr; }
     [[nodiscard]] std::uint64_t total(unsigned s) const noexcept { return of_[s].total; }
     /// A sender (`src`, or any) of whose message more is to come; -1 if none.
     [[nodiscard]] int find(int src, Class cls) const;
@@ -53,6 +63,8 @@ public:
     void gather_from(unsigned s);
     /// The same of all senders. What is whole is set aside then, what was taken back is nowhere.
     void gather_all();
+    /// What ends of the reads past the ring; at a sender it lets others read.
+    void progress_far();
     /// The rest of s's message will never come.
     void stop(unsigned s);
     /// The same; it counts as dropped, if there is one.
@@ -76,9 +88,19 @@ private:
         std::byte* sink = nullptr;  ///< where to; null: to `bytes`
         bool sink_filled = false;
         std::vector<std::byte> bytes;
+        std::unique_ptr<FarReading> reading;
+        std::optional<unsigned> offered;  ///< its buffer, to be acknowledged when `read` has come
+        std::optional<unsigned> unread;   ///< the buffer of `read`, behind which the bytes come
     };
 
     bool gather(unsigned s, const Arrival& a);
+    void append(Gathering& g, std::span<const std::byte> bytes);
+    bool gather_offered(unsigned s, const Arrival& a);
+    bool read_offered(unsigned s, const Arrival& a);
+    void give_up_reading(Gathering& g);
+    void gather_read(unsigned s, const Arrival& a);
+    bool begin_reading(unsigned s, const Arrival& a);
+    void answer_offer(Gathering& g, unsigned s);
     std::uint64_t total_of(unsigned s, const Arrival& a) const;
     void start(Gathering& g, Class cls, std::uint64_t total);
     void give_up(unsigned s, const Arrival& a, Part part);
@@ -87,6 +109,8 @@ private:
     SetAside& aside_;
     unsigned gathering_ = 0;  ///< senders of which a message is being gathered
     std::vector<Gathering> of_;
+    /// Of messages that were taken back: they may still write into their own room.
+    std::vector<std::unique_ptr<FarReading>> given_up_;
 };
 
 template <class Own>
@@ -115,6 +139,13 @@ template <class Own>
 bool Reassembly<Own>::gather(unsigned s, const Arrival& a) {
     Gathering& g = of_[s];
     const Part part = Own::part_of(a);
+    if constexpr (Own::Memory::kReplicated) {
+        if (!a.corrupt && part == Part::offered) return gather_offered(s, a);
+        if (!a.corrupt && part == Part::read) {
+            gather_read(s, a);
+            return true;
+        }
+    }
     std::size_t skipped = 0, bytes = a.length;
     if (!a.corrupt && part == Part::first && !g.is_on) {
         const std::uint64_t total = total_of(s, a);
@@ -131,21 +162,20 @@ bool Reassembly<Own>::gather(unsigned s, const Arrival& a) {
         give_up(s, a, part);
         return true;
     }
-    // An empty part is none that brings the message nearer to its end.
-    if (bytes > g.total - g.come || a.cls != g.cls || (bytes == 0 && part != Part::first)) {
+    // An empty part is none that brings the message nearer to its end. One that has been read gets
+    // no more than its end, though bytes for others come with that.
+    const bool is_end = part == Part::last && g.come == g.total;
+    if (is_end) bytes = 0;
+    if (bytes > g.total - g.come || a.cls != g.cls || g.reading != nullptr || g.offered ||
+        (bytes == 0 && part != Part::first && !is_end)) {
         give_up(s, a, part);
         return true;
     }
     const std::byte* from =
         own_.bytes_of(s, a) + skipped;  // only now that it is known to be in the bank
-    if (g.sink != nullptr) {
-        std::memcpy(g.sink + g.come, from, bytes);
-    } else {
-        RMEM_CHECK(g.bytes.size() == g.come);  // (R1)
-        g.bytes.insert(g.bytes.end(), from, from + bytes);
-    }
-    g.come += bytes;
+    append(g, {from, bytes});
     own_.board.take(s, a);
+    answer_offer(g, s);
     own_.board.acknowledge(s, a.buffer);
     if (g.come == g.total) {
         g.sink_filled = g.sink != nullptr;
@@ -153,6 +183,153 @@ bool Reassembly<Own>::gather(unsigned s, const Arrival& a) {
         stop(s);
     }
     return true;
+}
+
+template <class Own>
+void Reassembly<Own>::append(Gathering& g, std::span<const std::byte> bytes) {
+    if (g.sink != nullptr) {
+        std::memcpy(g.sink + g.come, bytes.data(), bytes.size());
+    } else {
+        RMEM_CHECK(g.bytes.size() == g.come);  // (R1)
+        g.bytes.insert(g.bytes.end(), bytes.begin(), bytes.end());
+    }
+    g.come += bytes.size();
+}
+
+/// Without memory nothing of it has happened: it is still on the board.
+template <class Own>
+bool Reassembly<Own>::gather_offered(unsigned s, const Arrival& a) {
+    try {
+        return read_offered(s, a);
+    } catch (...) {
+        stop(s);
+        throw;
+    }
+}
+
+/// Takes an offer once all has been read, or nothing can be. False until then, and while private
+/// memory has no room for the message.
+template <class Own>
+bool Reassembly<Own>::read_offered(unsigned s, const Arrival& a) {
+    Gathering& g = of_[s];
+    if (g.is_on && g.reading == nullptr) {
+        give_up(s, a, Part::offered);  // in the middle of another message
+        return true;
+    }
+    if (!g.is_on && !begin_reading(s, a)) return false;
+    if (!g.is_on) return true;  // it was no offer
+    if (total_of(s, a) == 0) {
+        give_up_reading(g);
+        stop(s);
+        own_.drop(s, a, Counter::aborts_received);
+        return true;
+    }
+    bool is_over = g.reading == nullptr;
+    if (!is_over) {
+        progress_far();
+        for (auto bytes = g.reading->next(); !bytes.empty(); bytes = g.reading->next())
+            append(g, bytes);
+        g.reading->ask();
+        is_over = g.come == g.total || g.reading->is_over_for_nothing();
+    }
+    if (!is_over) return false;
+    g.reading.reset();
+    own_.board.take(s, a);
+    if (g.come == g.total) {
+        g.offered = a.buffer;  // until `read` is here, which is told of first
+        own_.count(Counter::offers_read);
+        return true;
+    }
+    g.come = 0;
+    g.bytes.clear();
+    own_.board.acknowledge(s, a.buffer);
+    own_.count(Counter::offers_unread);
+    return true;
+}
+
+/// Its sender, which can be read from while it sends, does so no more, so its reads may not end for
+/// long. Two such are too much.
+template <class Own>
+void Reassembly<Own>::give_up_reading(Gathering& g) {
+    if (g.reading == nullptr || !g.reading->is_under_way()) return;
+    const unsigned from = g.reading->from();
+    if (std::any_of(given_up_.begin(), given_up_.end(),
+                    [from](const auto& one) { return one->from() == from; }))
+        return;
+    g.reading->give_up();
+    given_up_.push_back(std::move(g.reading));
+}
+
+/// What comes behind an offer. It is acknowledged with it by those who have read; else when the
+/// message's bytes come, or nothing of it will.
+template <class Own>
+void Reassembly<Own>::gather_read(unsigned s, const Arrival& a) {
+    Gathering& g = of_[s];
+    own_.board.take(s, a);
+    if (g.is_on && !g.offered && !g.unread) {
+        g.unread = a.buffer;
+        return;
+    }
+    own_.board.acknowledge(s, a.buffer);
+    if (!g.offered) return;  // its message was taken back
+    own_.board.acknowledge(s, *g.offered);
+    g.offered.reset();
+}
+
+/// False while there is no room. Gathering is on then, unless it was no offer; and reading, if that
+/// can be.
+template <class Own>
+bool Reassembly<Own>::begin_reading(unsigned s, const Arrival& a) {
+    Gathering& g = of_[s];
+    const std::uint64_t total = total_of(s, a);
+    std::array<std::byte, FarOffer::kMostBytes> bytes;
+    std::optional<FarOffer> offer;
+    if (total != kImpossible && a.length - kTotalBytes <= bytes.size()) {
+        // A copy: its sender may go on writing.
+        std::memcpy(bytes.data(), own_.bytes_of(s, a) + kTotalBytes, a.length - kTotalBytes);
+        offer = FarOffer::read({bytes.data(), a.length - kTotalBytes});
+    }
+    if (total == 0 || !offer) {
+        own_.drop(s, a, total == 0 ? Counter::aborts_received : Counter::corrupt);
+        return true;
+    }
+    if (!aside_.has_room(total)) return false;
+    std::unique_ptr<FarReading> reading;  // before anything changes
+    if (own_.far != nullptr && own_.far->meet(s, offer->name))
+        reading = std::make_unique<FarReading>(*own_.far, s, offer->place, total, own_.far_uses);
+    start(g, a.cls, total);
+    g.reading = std::move(reading);
+    if (g.reading == nullptr) return true;
+    g.bytes.reserve(std::min<std::size_t>(total, kFarReserveBytes));
+    own_.far_patience.begin(own_.memory.now_ns());
+    g.reading->ask();
+    return true;
+}
+
+/// Of one whose end is there, or that has ended: what is not acknowledged yet.
+template <class Own>
+void Reassembly<Own>::answer_offer(Gathering& g, unsigned s) {
+    for (auto* const buffer : {&g.unread, &g.offered}) {
+        if (*buffer) own_.board.acknowledge(s, **buffer);
+        buffer->reset();
+    }
+}
+
+template <class Own>
+void Reassembly<Own>::progress_far() {
+    if (!own_.is_far_busy()) return;
+    while (const auto ended = own_.far->progress()) {
+        own_.far_patience.begin(own_.memory.now_ns());
+        for (Gathering& g : of_) {
+            if (g.reading != nullptr && g.reading->end(*ended)) break;
+        }
+        std::erase_if(given_up_, [&](const auto& one) {
+            one->end(*ended);
+            while (!one->next().empty()) {
+            }
+            return !one->is_under_way();
+        });
+    }
 }
 
 /// The size of the message that a first part begins: 0 if it has been taken back, kImpossible if it
@@ -185,6 +362,8 @@ void Reassembly<Own>::stop(unsigned s) {
     g.is_on = false;
     g.sink = nullptr;
     g.bytes = {};
+    g.reading.reset();
+    answer_offer(g, s);
 }
 
 template <class Own>
@@ -212,7 +391,7 @@ template <class Own>
 void Reassembly<Own>::gather_from(unsigned s) {
     Arrival a;
     for (unsigned looks = kMostLooks; looks > 0 && of_[s].is_on && own_.board.peek(s, a); --looks) {
-        gather(s, a);
+        if (!gather(s, a)) return;
         RMEM_MARK("receive.part-taken");
     }
 }

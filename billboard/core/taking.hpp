@@ -114,7 +114,7 @@ private:
     [[nodiscard]] int copy_filling(unsigned s, bool any, const Arrival& a, void* buf,
                                    Deadline deadline);
     [[nodiscard]] int recv_parts(unsigned s, bool any, void* buf, std::size_t cap, std::size_t* len,
-                                 Deadline deadline);
+                                 Deadline deadline, Class cls);
     [[nodiscard]] int half_lost(unsigned s, bool any);
     void gather_latest();
     [[nodiscard]] int try_view(int src, const void** data, std::size_t* len, Class cls,
@@ -161,6 +161,7 @@ int Taking<Own>::settle(unsigned s, Class cls, Wanted wanted, Arrival& a) {
         const bool is_next = a.cls == cls && !reassembly_.has(s);
         // What its sender has died over will not be filled any more.
         if (peers_.is_gone(s) && !own_.is_filled(s, a)) {
+            reassembly_.stop(s);
             own_.drop(s, a, Counter::halves_dropped);
             continue;
         }
@@ -299,10 +300,10 @@ int Taking<Own>::try_recv(int src, void* buf, std::size_t cap, std::size_t* len,
     }
     if (result == BBP_EAGAIN) return nothing_from(src, deadline);
     if (result != BBP_OK) return result;
-    const int delivered = found == Found::private_memory
-                              ? deliver_private(aside_.find(cls, src), buf, cap, len)
-                          : found == Found::in_parts ? recv_parts(s, any, buf, cap, len, deadline)
-                                                     : deliver(s, any, a, buf, cap, len, deadline);
+    const int delivered =
+        found == Found::private_memory ? deliver_private(aside_.find(cls, src), buf, cap, len)
+        : found == Found::in_parts     ? recv_parts(s, any, buf, cap, len, deadline, cls)
+                                       : deliver(s, any, a, buf, cap, len, deadline);
     if (any && delivered == BBP_ESIZE) set_next_any(s);  // the caller comes back for this one
     if (delivered < 0) return delivered;
     if (any) set_next_any(own_.after(s));
@@ -417,7 +418,7 @@ int Taking<Own>::copy_filling(unsigned s, bool any, const Arrival& a, void* buf,
 /// any rank, what has come moves back to private memory for the next call.
 template <class Own>
 int Taking<Own>::recv_parts(unsigned s, bool any, void* buf, std::size_t cap, std::size_t* len,
-                            Deadline deadline) {
+                            Deadline deadline, Class cls) {
     const std::uint64_t total = reassembly_.total(s);
     if (total > cap) return too_small(s, total, cap, len);
     if (is_try(deadline))
@@ -428,9 +429,13 @@ int Taking<Own>::recv_parts(unsigned s, bool any, void* buf, std::size_t cap, st
     reassembly_.pour_into(s, to);
     bool others_turn = false;
     const auto attempt = [&]() -> int {
-        reassembly_.gather_from(s);
+        if (any) {
+            reassembly_.gather_all();  // others' reads past the ring go on, too
+        } else {
+            reassembly_.gather_from(s);
+        }
         const bool more = reassembly_.has(s);
-        others_turn = any && more && has_next_beside(s);
+        others_turn = any && more && (aside_.find(cls, BBP_ANY) != nullptr || has_next_beside(s));
         return !more || others_turn ? BBP_OK : peers_.is_gone(s) ? BBP_EPEER : BBP_EAGAIN;
     };
     int result = BBP_OK;
@@ -453,11 +458,17 @@ int Taking<Own>::recv_parts(unsigned s, bool any, void* buf, std::size_t cap, st
     return result;
 }
 
-/// Whether somebody but s has something on the board.
+/// Whether somebody but s has something on the board, other than a message that is being read past
+/// the ring.
 template <class Own>
 bool Taking<Own>::has_next_beside(unsigned s) const {
     const int other = own_.board.find(own_.after(s));
-    return other >= 0 && static_cast<unsigned>(other) != s;
+    if (other < 0 || static_cast<unsigned>(other) == s) return false;
+    if (!reassembly_.is_reading(static_cast<unsigned>(other))) return true;
+    for (unsigned r = 0; r < own_.ranks; ++r) {
+        if (r != s && own_.board.has_next(r) && !reassembly_.is_reading(r)) return true;
+    }
+    return false;
 }
 
 /// The rest of a message in parts will never come. A receive from `any` has not named s: it goes on

@@ -11,8 +11,11 @@
 
 #include "billboard/endpoint.hpp"
 #include "billboard/process/process_endpoint.hpp"
+#include "rmem/link/far_memory.hpp"
 
 #include <limits>
+#include <memory>
+#include <utility>
 
 namespace billboard {
 
@@ -124,6 +127,9 @@ public:
     void set_progress_thread(bool on) override { process_.endpoint().set_progress_thread(on); }
     Deadline deadline_in(std::int64_t ns) const override {
         return process_.endpoint().deadline_in(ns);
+    }
+    void use_far(std::unique_ptr<rmem::FarMemory> far) override {
+        process_.endpoint().use_far(std::move(far));
     }
     void leave() noexcept override {
         held([](Endpoint& e) {

@@ -55,8 +55,10 @@ struct Endpoints {
 
 /// Of this number of ranks, which wait for each other to join.
 inline Endpoints open_ranks(const std::string& name, unsigned ranks, std::size_t data_bytes,
-                            std::int64_t bound_ns = 0) {
-    const auto [ring, settings] = ring_of_two(name, data_bytes, bound_ns, ranks);
+                            std::int64_t bound_ns = 0,
+                            rmem::LinkKind link = rmem::LinkKind::direct) {
+    const auto [ring, settings] =
+        ring_of_two(name, data_bytes, bound_ns, ranks, Layout::inline_slots, link);
     Endpoints all{ring, settings, {}};
     all.ranks.resize(ranks);
     std::vector<std::thread> threads;

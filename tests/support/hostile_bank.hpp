@@ -283,15 +283,18 @@ private:
     void post(unsigned s) {
         using billboard::Descriptor;
         using billboard::Part;
-        constexpr Part kParts[] = {Part::whole, Part::filling, Part::first, Part::first,
-                                   Part::more,  Part::last,    Part::more,  Part::aborted};
+        constexpr Part kParts[] = {Part::whole, Part::filling, Part::first,   Part::first,
+                                   Part::more,  Part::last,    Part::more,    Part::aborted,
+                                   Part::read,  Part::offered, Part::offered, Part::last};
         const auto cls =
             static_cast<billboard::Class>(choices_.below(8) == 0 ? choices_.below(16) : 0U);
-        Part part = kParts[choices_.below(8)];
+        Part part = kParts[choices_.below(std::size(kParts))];
         if (choices_.below(32) == 0) part = static_cast<Part>(choices_.below(16));
         const Descriptor d{some_place() * kWordBytes, some_length(), near_sequence(), cls, part};
         const unsigned buffer = choices_.below(billboard::kBuffers);
-        if (part == Part::first && d.offset + 8 <= geometry_.data_bytes()) put_total(s, d.offset);
+        if ((part == Part::first || part == Part::offered) &&
+            d.offset + 8 <= geometry_.data_bytes())
+            put_total(s, d.offset);
         if (geometry_.layout() == billboard::Layout::paper) {
             put_descriptor(geometry_.descriptor(s, buffer), d);
             const std::size_t flags = geometry_.message_flags(kMe, s);

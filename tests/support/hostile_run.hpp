@@ -7,9 +7,11 @@
 #include "billboard/core/endpoint_core.hpp"
 #include "tests/support/hostile_bank.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,52 @@ namespace rmem::test {
 
 inline constexpr std::size_t kHostilePlace = 1024 + 64;  ///< data partition
 inline constexpr std::size_t kHostileLarge = 200'000;    ///< with it, messages filled late fit, too
+
+/// What is read of hostile peers: anything, at any time, or nothing.
+class HostileFar final : public FarMemory {
+public:
+    explicit HostileFar(Choices& choices) : choices_(choices) {}
+
+    bool reaches(unsigned, std::size_t) override { return choices_.below(4) != 0; }
+    std::span<const std::byte> name() override { return name_; }
+    std::optional<Place> offer(std::span<const std::byte>) override {
+        if (choices_.below(8) == 0) return std::nullopt;
+        ++offers_;
+        return Place{1, 2};
+    }
+    void withdraw(const Place&) noexcept override { --offers_; }
+    void found_no_reader(unsigned) override {}
+    bool meet(unsigned, std::span<const std::byte> name) override {
+        return name.size() <= billboard::kMostFarName && choices_.below(4) != 0;
+    }
+    void read(unsigned rank, const Place&, std::span<std::byte> to, std::uint32_t number) override {
+        reads_.push_back({rank, to, number});
+    }
+    void drop(unsigned rank) noexcept override {
+        std::erase_if(reads_, [rank](const Read& read) { return read.rank == rank; });
+    }
+    std::optional<Ended> progress() override {
+        if (choices_.below(8) == 0) return Ended{choices_.word(), true};  // of none
+        if (reads_.empty() || choices_.below(3) == 0) return std::nullopt;
+        const auto it = reads_.begin() + choices_.below(static_cast<std::uint32_t>(reads_.size()));
+        const Read read = *it;
+        reads_.erase(it);
+        std::fill(read.to.begin(), read.to.end(), std::byte{5});
+        return Ended{read.number, choices_.below(8) != 0};
+    }
+    bool is_busy() const noexcept override { return !reads_.empty() || offers_ != 0; }
+
+private:
+    struct Read {
+        unsigned rank;
+        std::span<std::byte> to;
+        std::uint32_t number;
+    };
+    Choices& choices_;
+    std::vector<std::byte> name_ = std::vector<std::byte>(16, std::byte{1});
+    std::vector<Read> reads_;
+    unsigned offers_ = 0;
+};
 
 /// The calls of one run.
 class HostileCalls {
@@ -28,7 +76,7 @@ public:
           bank_(bank),
           choices_(choices),
           buffer_(kMostCap),
-          message_(2 * kHostilePlace) {}
+          message_(kFarLeast + kHostilePlace) {}
 
     void one() {
         bank_.begin_call();
@@ -164,7 +212,9 @@ private:
         switch (choices_.below(4)) {
             case 0: return choices_.below(61);
             case 1: return choices_.below(kHostilePlace);
-            case 2: return kHostilePlace + choices_.below(kHostilePlace);
+            case 2:
+                return (choices_.below(2) == 0 ? kFarLeast : kHostilePlace) +
+                       choices_.below(kHostilePlace);
             default: return choices_.below(200);
         }
     }
@@ -217,6 +267,7 @@ std::string run_among_hostile_peers(const std::shared_ptr<Ring>& ring, billboard
     } catch (const Error& e) {
         return e.code() == Errc::timed_out ? bank.violation() : e.what();
     }
+    if (choices.below(2) == 0) endpoint->use_far(std::make_unique<HostileFar>(choices));
     HostileCalls calls(*endpoint, geometry, bank, choices);
     for (unsigned i = 0; i < steps && !choices.used_up() && bank.violation().empty(); ++i)
         calls.one();
