@@ -44,7 +44,8 @@ public:
         std::erase_if(reads_, [rank](const Read& read) { return read.rank == rank; });
     }
     std::optional<Ended> progress() override {
-        if (choices_.below(8) == 0) return Ended{choices_.word(), true};  // of none
+        // Of none; not once the choices are used up, since that would be without end.
+        if (choices_.below(8) == 7) return Ended{choices_.word(), true};
         if (reads_.empty() || choices_.below(3) == 0) return std::nullopt;
         const auto it = reads_.begin() + choices_.below(static_cast<std::uint32_t>(reads_.size()));
         const Read read = *it;
