@@ -115,43 +115,6 @@ protected:
     std::array<std::shared_ptr<Ring>, 2> rings;
 };
 
-// ---- What is refused is told
-
-TEST_F(EngineTest, tells_of_another_key_and_where_it_is) {
-    const auto with_key = [&](unsigned node, std::byte value) {
-        EngineSettings settings = EngineSettings::read(config);
-        std::array<std::byte, MasterKey::kBytes> bytes{};
-        bytes.fill(value);
-        settings.key = MasterKey(bytes);
-        return std::make_unique<Engine>(*rings[node], std::move(settings), EngineKind::daemon,
-                                        std::nullopt);
-    };
-    const auto one = with_key(0, std::byte{1}), other = with_key(1, std::byte{2});
-    EXPECT_TRUE(eventually(*one, [&] {
-        other->run();
-        return rings[0]->board().notice.text().find("127.0.0.1 speaks with another key") !=
-               std::string::npos;
-    }));
-}
-
-TEST_F(EngineTest, tells_of_other_settings_those_of_both) {
-    rings[1].reset();
-    RingConfig wider = config;
-    wider.user_bytes = 8192;
-    rings[1] = Ring::open(wider, Deadline::in(kPatienceNs), 1);
-    const auto start_alone = [&](unsigned node, const RingConfig& its) {
-        return std::make_unique<Engine>(*rings[node], EngineSettings::read(its), EngineKind::daemon,
-                                        std::nullopt);
-    };
-    const auto one = start_alone(0, config), other = start_alone(1, wider);
-    EXPECT_TRUE(eventually(*one, [&] {
-        other->run();
-        const std::string text = rings[0]->board().notice.text();
-        return text.find("8192 bytes") != std::string::npos &&
-               text.find("65536 bytes") != std::string::npos;
-    }));
-}
-
 // ---- The roster
 
 TEST_F(EngineTest, takes_ranks_of_its_nodes_former_incarnation_off_the_roster) {
