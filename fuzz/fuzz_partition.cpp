@@ -8,6 +8,7 @@
 ///
 /// The first byte chooses link and layout, the others all the rest.
 
+#include "rmem/ring/segment.hpp"
 #include "tests/support/hostile_run.hpp"
 
 #include <unistd.h>
@@ -24,11 +25,18 @@ using rmem::test::run_among_hostile_peers;
 
 constexpr unsigned kMostSteps = 10'000;  // an input is used up long before
 
+/// A ring whose name is gone at once: libFuzzer ends a process without destructors.
+std::shared_ptr<rmem::Ring> nameless_ring(rmem::LinkKind link) {
+    const auto name = "fuzz-" + std::to_string(::getpid());
+    auto ring = rmem::test::hostile_ring(name, link);
+    rmem::Segment::remove(name);
+    return ring;
+}
+
 std::string run(unsigned kind, Choices choices) {
     using billboard::InlineBoard, billboard::Layout, billboard::LineBoard, billboard::PaperBoard;
-    const auto name = "fuzz-" + std::to_string(::getpid());
-    static const auto ring = rmem::test::hostile_ring(name);
-    static const auto apart = rmem::test::hostile_ring(name + "-ring", rmem::LinkKind::ring);
+    static const auto ring = nameless_ring(rmem::LinkKind::direct);
+    static const auto apart = nameless_ring(rmem::LinkKind::ring);
     constexpr Layout kInline = Layout::inline_slots;
     switch (kind % 4) {
         case 0:
