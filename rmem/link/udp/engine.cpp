@@ -418,13 +418,17 @@ void Engine::tell_programs() noexcept {
 
 /// A sleeping rank of this node may be waiting for what was applied; one that waits for an
 /// interrupt is woken when that is raised. The rank that runs the engine sleeps here, not on its
-/// wake word.
+/// wake word: it only looks once more before it does, since this may be its own last run.
 void Engine::wake_programs() noexcept {
     light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         // relaxed is enough: the fence orders this load after the stores before it
         std::uint32_t asked = ring_.attention()[r].load(std::memory_order_relaxed) & kPostsWake;
-        if (r == own_rank_) asked &= ~kAttentionSleeping;
+        if (r == own_rank_ && (asked & kAttentionSleeping) != 0) [[unlikely]] {
+            asked &= ~kAttentionSleeping;
+            clear_attention(ring_, r, kAttentionSleeping);
+            if (sleeps()) interrupt();  // a helper has taken what would have woken it
+        }
         if (asked != 0) wake_asked(ring_, r, asked);
     }
 }

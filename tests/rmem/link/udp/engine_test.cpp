@@ -452,6 +452,36 @@ TEST_F(EngineTest, wakes_for_a_write_who_waits_for_posts_and_nobody_else) {
     EXPECT_EQ(wake_count(*rings[1], 3), woken);
 }
 
+/// What its own last run before a sleep has brought makes no datagram wake it.
+TEST_F(EngineTest, has_the_program_that_runs_it_look_once_more_before_it_sleeps) {
+    const auto from = start(0, 0), to = start(1, 2);
+    const auto asks = [&] { return (rings[1]->attention()[2].load() & kAttentionSleeping) != 0; };
+    ask_attention(*rings[1], 2, kAttentionSleeping);
+    EXPECT_TRUE(eventually(*to, [&] {
+        from->run(Leaving::all);
+        post(*from, 1);
+        return !asks();
+    }));
+    // And wakes it when a helper has taken what would have.
+    ask_attention(*rings[1], 2, kAttentionSleeping);
+    std::atomic<bool> is_over{false};
+    std::thread program([&] {
+        to->sleep(kPatienceNs);
+        is_over = true;
+    });
+    const Deadline deadline = Deadline::in(kPatienceNs / 2);
+    while (!is_over && !deadline.passed(now_ns())) {
+        if (to->sleeps()) {
+            post(*from, 2);
+            from->run(Leaving::all);
+            to->run();
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(is_over);
+    program.join();
+}
+
 TEST_F(EngineTest, shows_on_which_processor_it_has_sent) {
     const auto engine = start(0, 0);
     post(*engine, 1);
