@@ -98,11 +98,27 @@ private:
         bool any = false;
         const std::int64_t now = rmem::now_ns();
         for (const auto& ring : rings_) any = ring->look(now) || any;
+        if (!any && !line_ && now < due_ns_) return false;
         any = (line_ ? exchange_far(now) : exchange_here(now)) || any;
         for (const auto& ring : rings_) ring->keep(now);
         for (const auto& ring : rings_)
             for (const std::string& news : ring->end().take_news()) say(news);
+        due_ns_ = any || is_held_up() ? now : due_ns(now);
         return any;
+    }
+
+    /// Whether a ring had no room for what has come.
+    bool is_held_up() const {
+        return std::any_of(rings_.begin(), rings_.end(),
+                           [](const auto& ring) { return ring->end().delivery() != nullptr; });
+    }
+
+    /// When the rings and their ends have something to do, if nothing is written.
+    std::int64_t due_ns(std::int64_t now) const {
+        std::int64_t due = rmem::kNever;
+        for (const auto& ring : rings_)
+            due = std::min({due, ring->keep_ns(), ring->end().due_ns(now)});
+        return due;
     }
 
     // ---- Two ends here
@@ -173,11 +189,10 @@ private:
 
     void wait(const StopSignals& stop) {
         const std::int64_t now = rmem::now_ns();
-        std::int64_t due = now + kLongestWaitNs;
+        std::int64_t due = std::min(now + (is_held_up() ? kTryNs : kLongestWaitNs), due_ns(now));
         polled_.clear();
         for (const auto& ring : rings_) {
-            due = std::min({due, ring->look_ns(), ring->keep_ns(), ring->end().due_ns(now)});
-            if (ring->end().delivery() != nullptr) due = std::min(due, now + kTryNs);
+            due = std::min(due, ring->look_ns());
             polled_.push_back({ring->fd(), POLLIN, 0});
         }
         if (line_) {
@@ -203,6 +218,7 @@ private:
     std::optional<LineSocket> line_;
     unsigned number_ = 0;  ///< of the line that the end has
     std::vector<std::unique_ptr<BridgedRing>> rings_;
+    std::int64_t due_ns_ = 0;  ///< of two ends here: before it only what is written needs a step
     std::vector<pollfd> polled_;
 };
 

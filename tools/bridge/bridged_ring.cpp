@@ -13,6 +13,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <utility>
 
 namespace tools {
 
@@ -51,6 +52,8 @@ std::uint32_t microseconds(std::int64_t ns) {
 BridgedRing::BridgedRing(const BridgedRingConfig& config, Noticing noticing)
     : config_(config),
       node_(open_node(config)),
+      is_sampled_(node_.config().link == rmem::LinkKind::direct),
+      slots_at_(config_.table + node_.id() * bridge::kTableBytes),
       end_(config.sent, config.received),
       slots_(config.sent.size() + config.received.size()) {
     check();
@@ -63,11 +66,11 @@ BridgedRing::BridgedRing(const BridgedRingConfig& config, Noticing noticing)
     if (noticing == Noticing::asleep) node_.bank();
     fd_ = node_.interrupt_fd();
     if (config_.sent.empty()) return;
-    const bool is_woken = noticing == Noticing::asleep && !is_sampled();
+    const bool is_woken = noticing == Noticing::asleep && !is_sampled_;
     for (const bridge::SentRegion& region : config_.sent)
         node_.watch(region.offset, region.bytes,
                     is_woken ? rmem::Trigger::any_write : rmem::Trigger::marked);
-    source_ = open_source(node_.ring().segment_name(), {node_.id(), is_sampled() ? kSampleNs : 0});
+    source_ = open_source(node_.ring().segment_name(), {node_.id(), is_sampled_ ? kSampleNs : 0});
     begin(rmem::now_ns());
 }
 
@@ -113,10 +116,6 @@ void BridgedRing::check_range(const std::string& what, std::uint64_t offset,
 
 // ---- What is written in the ring
 
-bool BridgedRing::is_sampled() const {
-    return node_.config().link == rmem::LinkKind::direct;
-}
-
 /// What the source gives first may be in the memory already, and older: so as much as a log holds
 /// is taken before any of it leaves.
 void BridgedRing::begin(std::int64_t now_ns) {
@@ -131,6 +130,7 @@ void BridgedRing::begin(std::int64_t now_ns) {
 }
 
 void BridgedRing::take(const RecordedWrite& write, std::int64_t now_ns) {
+    has_taken_ = true;
     if ((write.flags & RecordedWrite::kMissed) != 0) {
         has_missed_ = true;
         return;
@@ -154,23 +154,24 @@ bool BridgedRing::look(std::int64_t now_ns) {
         look_ns_ = rmem::kNever;
         return false;
     }
-    if (is_sampled() && now_ns < look_ns_) return false;
-    if (is_sampled()) take_interrupts(now_ns);
+    if (is_sampled_ && now_ns < look_ns_) return false;
+    if (is_sampled_) take_interrupts(now_ns);
     const bool goes_on =
         source_->look(now_ns, [&](const RecordedWrite& write) { take(write, now_ns); });
     if (has_missed_) {
         ++missed_;
         begin(now_ns);
     }
-    look_ns_ = now_ns + (is_sampled() ? kSampleNs : kLongestLookNs);
-    return goes_on;
+    look_ns_ = now_ns + (is_sampled_ ? kSampleNs : kLongestLookNs);
+    return std::exchange(has_taken_, false) || goes_on;
 }
 
 /// On link direct they tell of marks; elsewhere the log does, and they only wake.
 void BridgedRing::take_interrupts(std::int64_t now_ns) {
     while (const auto interrupt = node_.next_interrupt(rmem::Deadline::now())) {
-        if (!is_sampled() || interrupt->kind != rmem::Interrupt::Kind::written) continue;
+        if (!is_sampled_ || interrupt->kind != rmem::Interrupt::Kind::written) continue;
         end_.sender().mark(interrupt->offset, now_ns);
+        has_taken_ = true;
         look_ns_ = 0;  // the mark's word is looked at before it leaves
     }
 }
@@ -200,24 +201,24 @@ bool BridgedRing::is_done(WriteResult result) const {
 }
 
 WriteResult BridgedRing::make_all(const bridge::Delivery& delivery, std::int64_t now_ns) {
-    std::vector<GroupedWrite> group;
-    std::vector<bridge::StampBytes> stamps;
-    std::vector<std::size_t> regions;
+    group_.clear();
+    regions_.clear();
+    stamps_.clear();
     for (const auto& write : delivery.writes) {
-        group.push_back({write.offset, write.words.data(), write.words.size()});
-        if (std::find(regions.begin(), regions.end(), write.region) == regions.end())
-            regions.push_back(write.region);
+        group_.push_back({write.offset, write.words.data(), write.words.size()});
+        if (std::find(regions_.begin(), regions_.end(), write.region) == regions_.end())
+            regions_.push_back(write.region);
         if (write.is_interrupt) node_.mark(write.offset, write.words.size());
     }
-    for (const std::size_t region : regions) stamps.push_back(stamp(region, delivery, now_ns));
-    for (std::size_t i = 0; i < regions.size(); ++i)
-        group.push_back({slot_place(slot_of_received(regions[i])) + bridge::kStampAt,
-                         stamps[i].data(), stamps[i].size()});
-    const WriteResult result = node_.write_group(group);
+    for (const std::size_t region : regions_) stamps_.push_back(stamp(region, delivery, now_ns));
+    for (std::size_t i = 0; i < regions_.size(); ++i)
+        group_.push_back({slot_place(slot_of_received(regions_[i])) + bridge::kStampAt,
+                          stamps_[i].data(), stamps_[i].size()});
+    const WriteResult result = node_.write_group(group_);
     for (const auto& write : delivery.writes)
         if (write.is_interrupt) node_.unmark(write.offset, write.words.size());
     if (result == WriteResult::ok)
-        for (const std::size_t region : regions) ++slots_[slot_of_received(region)].frames;
+        for (const std::size_t region : regions_) ++slots_[slot_of_received(region)].frames;
     return result;
 }
 
@@ -239,7 +240,7 @@ bridge::StampBytes BridgedRing::stamp(std::size_t region, const bridge::Delivery
 // ---- The table
 
 std::uint64_t BridgedRing::slot_place(std::size_t index) const {
-    return config_.table + node_.id() * bridge::kTableBytes + index * bridge::kSlotBytes;
+    return slots_at_ + index * bridge::kSlotBytes;
 }
 
 void BridgedRing::keep(std::int64_t now_ns) {

@@ -54,7 +54,8 @@ public:
     void take_interrupts(std::int64_t now_ns);
     /// When the next look is due.
     std::int64_t look_ns() const { return look_ns_; }
-    /// Gives the end what was written in the ring. True if the next look should follow at once.
+    /// Gives the end what was written in the ring. True if there was any, also in
+    /// take_interrupts(), or the next look should follow at once.
     bool look(std::int64_t now_ns);
     /// Writes what has come from the other end. True if there was any.
     bool make(std::int64_t now_ns);
@@ -71,7 +72,6 @@ private:
 
     void check() const;
     void check_range(const std::string& what, std::uint64_t offset, std::uint64_t bytes) const;
-    bool is_sampled() const;
     void begin(std::int64_t now_ns);
     void take(const rmem::RecordedWrite& write, std::int64_t now_ns);
     rmem::WriteResult make_all(const bridge::Delivery& delivery, std::int64_t now_ns);
@@ -89,11 +89,14 @@ private:
 
     const BridgedRingConfig config_;
     rmem::Node node_;
+    const bool is_sampled_;  ///< on link direct there is no log of what is written
+    const std::uint64_t slots_at_;
     bridge::End end_;
     std::unique_ptr<RecordSource> source_;
     int fd_ = -1;
     std::int64_t look_ns_ = 0, keep_ns_ = 0;
     bool has_missed_ = false;
+    bool has_taken_ = false;           ///< since look() said so
     std::vector<std::uint64_t> hops_;  ///< of what is sent
     std::vector<OwnSlot> slots_;       ///< of what is sent, then of what is received
     bridge::TableWatch watch_;
@@ -101,6 +104,10 @@ private:
     std::uint32_t beat_ = 0;
     std::uint64_t missed_ = 0, no_room_ = 0;
     std::array<std::uint64_t, bridge::kCounterNames.size()> before_{};  ///< of former bridges
+    // Of make_all(): allocated once.
+    std::vector<rmem::GroupedWrite> group_;
+    std::vector<std::size_t> regions_;
+    std::vector<bridge::StampBytes> stamps_;
 };
 
 }  // namespace tools
