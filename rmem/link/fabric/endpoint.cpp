@@ -27,7 +27,6 @@ namespace {
 
 constexpr std::uint32_t kMark = 0x46454d52;  // "RMEF"
 constexpr std::size_t kCompletions = 4096;
-constexpr std::string_view kOverTcp = "tcp;ofi_rxm";
 static_assert(kEagerBytes + kMarkBytes <= 16'384, "FI_OFI_RXM_EAGER_LIMIT");
 
 [[noreturn]] void fail(const char* doing, int error, const std::string& advice = "") {
@@ -98,6 +97,7 @@ Endpoint::Endpoint(const EndpointSettings& settings)
       nodes_(settings.nodes),
       topology_(settings.fabric.topology.value_or(Topology(settings.nodes))),
       info_(choose_provider(settings.fabric, settings.node)),
+      most_at_once_(provider().ends_with("ofi_rxm") ? kEagerBytes : kMostPieceBytes),
       pieces_([this](std::byte* memory, std::size_t bytes) {
           return registered(memory, bytes, FI_SEND, nullptr);
       }),
@@ -183,7 +183,7 @@ void Endpoint::make_queue() {
     fi_cq_attr attributes{};
     attributes.size = kCompletions;
     attributes.format = FI_CQ_FORMAT_DATA;
-    has_descriptor_ = provider() != kOverTcp;
+    has_descriptor_ = !is_over_tcp(provider());
     attributes.wait_obj = has_descriptor_ ? FI_WAIT_FD : FI_WAIT_NONE;
     fid_cq* queue = nullptr;
     int error = ::fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
@@ -208,7 +208,7 @@ void Endpoint::make_handle() {
             fail("waiting for the completion queue", errno);
     };
     add(timer_.get());
-    if (provider() == kOverTcp) connections_.emplace(handle_.get());
+    if (is_over_tcp(provider())) connections_.emplace(handle_.get());
     int descriptor = -1;
     has_descriptor_ = has_descriptor_ && ::fi_control(&queue_->fid, FI_GETWAIT, &descriptor) == 0;
     if (has_descriptor_) add(descriptor);
@@ -322,7 +322,7 @@ bool Endpoint::send(std::span<const std::byte> datagram) noexcept {
 }
 
 void Endpoint::queue(std::span<const std::byte> datagram) noexcept {
-    if (open_ != nullptr && std::min(open_->room, kEagerBytes) < open_->length + datagram.size())
+    if (open_ != nullptr && std::min(open_->room, most_at_once_) < open_->length + datagram.size())
         flush();
     if (open_ == nullptr) open_ = pieces_.take(datagram.size());
     if (open_ == nullptr) {

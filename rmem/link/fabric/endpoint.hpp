@@ -132,6 +132,7 @@ private:
     const unsigned node_, nodes_;
     const Topology topology_;
     Info info_;
+    const std::size_t most_at_once_;  ///< bytes of a piece, unless one datagram has more
     Fid<fid_fabric> fabric_;
     Fid<fid_domain> domain_;
     Fid<fid_av> addresses_;

@@ -14,9 +14,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace rmem::fabric {
 
@@ -53,7 +56,7 @@ bool FabricMemory::open() {
 }
 
 /// One that reads and is read from, at the address where other hosts reach this one.
-Info FabricMemory::choose() const {
+Info FabricMemory::choose() {
     Info hints(library().dupinfo(nullptr));
     if (!hints) throw std::bad_alloc();
     hints->caps = FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ;
@@ -62,21 +65,24 @@ Info FabricMemory::choose() const {
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-    // By name: this provider, which libfabric has called, is not to be asked.
-    hints->fabric_attr->prov_name = ::strdup(way_.provider.c_str());
     const char* const ip = way_.ip.empty() ? nullptr : way_.ip.c_str();
-    fi_info* found = nullptr;
-    const int error =
-        library().getinfo(kApi, ip, nullptr, ip == nullptr ? 0 : FI_SOURCE, hints.get(), &found);
-    const Info all(error == 0 ? found : nullptr);
-    if (!all) {
-        throw Error(Errc::no_fabric,
-                    fmt::format("libfabric has no provider '{}' that reads others' memory{}{}",
-                                way_.provider, ip == nullptr ? "" : " at ", way_.ip));
+    std::vector<std::string> providers(kOverTcp.begin(), kOverTcp.end());
+    if (!way_.provider.empty()) providers = {way_.provider};
+    for (const std::string& provider : providers) {
+        // By name: this provider, which libfabric has called, is not to be asked.
+        std::free(std::exchange(hints->fabric_attr->prov_name, ::strdup(provider.c_str())));
+        fi_info* found = nullptr;
+        const std::uint64_t flags = ip == nullptr ? 0 : FI_SOURCE;
+        if (library().getinfo(kApi, ip, nullptr, flags, hints.get(), &found) != 0) continue;
+        const Info all(found);
+        way_.provider = all->fabric_attr->prov_name;
+        Info first(library().dupinfo(all.get()));
+        if (!first) throw std::bad_alloc();
+        return first;
     }
-    Info first(library().dupinfo(all.get()));
-    if (!first) throw std::bad_alloc();
-    return first;
+    throw Error(Errc::no_fabric,
+                fmt::format("libfabric has no provider '{}' that reads others' memory{}{}",
+                            fmt::join(providers, "' or '"), ip == nullptr ? "" : " at ", way_.ip));
 }
 
 void FabricMemory::open_endpoint() {

@@ -105,7 +105,7 @@ private:
 
     [[nodiscard]] bool open();
     void open_endpoint();
-    [[nodiscard]] Info choose() const;
+    [[nodiscard]] Info choose();
     void close() noexcept;
     [[nodiscard]] Fid<fid_mr> registered(const void* memory, std::size_t bytes,
                                          std::uint64_t access);

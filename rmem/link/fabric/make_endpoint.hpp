@@ -28,7 +28,7 @@ RMEM_API std::unique_ptr<udp::Carrier> make_endpoint(const EndpointSettings& set
 
 /// A network past the ring.
 struct FarWay {
-    std::string provider;  ///< libfabric's name of it
+    std::string provider;  ///< libfabric's name of it; empty: a way over TCP
     std::string ip;        ///< of this host, where others reach it; empty: the provider's first
 };
 /// Of a rank whose long messages go there.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 namespace rmem::fabric {
 
@@ -65,8 +66,24 @@ Info ask(const fi_info* hints, const char* node, const char* service) {
     return Info(error == 0 ? found : nullptr);
 }
 
-Info only(const fi_info& info) {
-    Info one(library().dupinfo(&info));
+/// Of a list the first that fits, alone; of a way over TCP the preferred one that fits. Null: none.
+Info first(const fi_info* list, const std::function<bool(const fi_info&)>& fits) {
+    const auto find = [&](const std::string& provider) -> const fi_info* {
+        for (; list != nullptr; list = list->next) {
+            const std::string its = text(list->fabric_attr->prov_name);
+            if (its != kOwnProvider && (provider.empty() || its == provider) && fits(*list))
+                return list;
+        }
+        return nullptr;
+    };
+    const fi_info* chosen = find("");
+    if (chosen == nullptr) return nullptr;
+    if (is_over_tcp(text(chosen->fabric_attr->prov_name))) {
+        list = chosen;
+        const fi_info* const preferred = find(kOverTcp.front());
+        if (preferred != nullptr) chosen = preferred;
+    }
+    Info one(library().dupinfo(chosen));
     if (!one) throw std::bad_alloc();
     return one;
 }
@@ -98,6 +115,11 @@ std::vector<std::string> names_here() {
 
 }  // namespace
 
+bool is_over_tcp(std::string_view provider) noexcept {
+    return std::any_of(kOverTcp.begin(), kOverTcp.end(),
+                       [&](std::string_view way) { return provider.substr(0, 3) == way; });
+}
+
 std::string lack_of(const fi_info& info) {
     if (info.ep_attr->type != FI_EP_RDM) return "no endpoints that reach all nodes (RDM)";
     if ((info.caps & FI_MSG) == 0) return "no messages";
@@ -119,25 +141,19 @@ Info choose_provider(const Settings& settings, unsigned node) {
             fmt::format("at {}, node {}'s address in RMEM_GROUP", udp::to_text(own), node);
         const Info found =
             ask(hints.get(), udp::to_text(own.ip).c_str(), fmt::format("{}", own.port).c_str());
-        for (const fi_info* one = found.get(); one != nullptr; one = one->next) {
-            if (text(one->fabric_attr->prov_name) != kOwnProvider && is_internet(*one))
-                return only(*one);
-        }
+        if (auto chosen = first(found.get(), is_internet)) return chosen;
         refuse(settings, where);
     }
     const Info found = ask(hints.get(), nullptr, nullptr);
-    for (const fi_info* one = found.get(); one != nullptr; one = one->next) {
-        const std::string provider = text(one->fabric_attr->prov_name);
-        if (provider == kOwnProvider) continue;
+    auto chosen = first(found.get(), [&](const fi_info& one) {
         // It reaches no other host: only where it is asked for by name.
-        if (provider == "shm" && settings.provider.empty()) continue;
-        const bool is_wanted =
-            settings.interface.empty() || one->src_addr == nullptr ||
-            one->addr_format == FI_ADDR_STR ||
-            (is_internet(*one) &&
-             udp::is_named(text(one->domain_attr->name), ip_of(*one), settings.interface));
-        if (is_wanted) return only(*one);
-    }
+        if (text(one.fabric_attr->prov_name) == "shm" && settings.provider.empty()) return false;
+        return settings.interface.empty() || one.src_addr == nullptr ||
+               one.addr_format == FI_ADDR_STR ||
+               (is_internet(one) &&
+                udp::is_named(text(one.domain_attr->name), ip_of(one), settings.interface));
+    });
+    if (chosen) return chosen;
     refuse(settings, settings.interface.empty()
                          ? std::string("here")
                          : fmt::format("on '{}' (RMEM_INTERFACE)", settings.interface));

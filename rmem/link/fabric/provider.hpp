@@ -16,8 +16,10 @@
 
 #include <rdma/fabric.h>
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace rmem::fabric {
 
@@ -31,7 +33,14 @@ using Info = std::unique_ptr<fi_info, FreeInfo>;
 /// empty: nothing.
 RMEM_API std::string lack_of(const fi_info& info);
 
-/// An endpoint for that node, alone in the list.
+/// libfabric's ways over TCP, the preferred one first. Up to libfabric 1.17 "tcp" has a layer
+/// (ofi_rxm) in between, and "net" none; later there is no "net", and "tcp" is what that was.
+inline constexpr std::array kOverTcp = {"net", "tcp"};
+/// Whether that is one of them, with a layer or without.
+RMEM_API bool is_over_tcp(std::string_view provider) noexcept;
+
+/// An endpoint for that node, alone in the list: of the provider that RMEM_PROVIDER names, else of
+/// the first that libfabric has; where that is a way over TCP, of the preferred one.
 RMEM_API Info choose_provider(const Settings& settings, unsigned node);
 
 }  // namespace rmem::fabric

@@ -14,9 +14,6 @@ namespace rmem {
 
 namespace {
 
-/// Where RMEM_PROVIDER names none: TCP, which every network has.
-constexpr const char* kProvider = "tcp;ofi_rxm";
-
 /// What RMEM_BULK says; nothing: it is not set.
 std::optional<bool> read_is_past_ring() {
     const char* const text = environment_setting("RMEM_BULK");
@@ -49,8 +46,9 @@ std::optional<fabric::FarWay> find_way(const Ring& ring, unsigned node,
         return std::nullopt;  // the engine is a daemon's, which knows more
     }
     if (!is_past_ring && engine.key) return std::nullopt;
-    const bool is_named = engine.fabric && !engine.fabric->provider.empty();
-    return fabric::FarWay{is_named ? engine.fabric->provider : kProvider, own_ip(engine, node)};
+    // Where RMEM_PROVIDER names none: TCP, which every network has.
+    const std::string provider = engine.fabric ? engine.fabric->provider : "";
+    return fabric::FarWay{provider, own_ip(engine, node)};
 }
 
 }  // namespace

@@ -273,13 +273,13 @@ INSTANTIATE_TEST_SUITE_P(By, Endpoints, ::testing::Values("tcp", "net", "udp;ofi
                              return name;
                          });
 
-class EndpointList : public ::testing::Test {
+class EndpointList : public ::testing::TestWithParam<const char*> {
 protected:
     void SetUp() override {
-        if (!has("tcp")) GTEST_SKIP() << "libfabric has no provider tcp here";
+        if (!has(GetParam())) GTEST_SKIP() << "libfabric has no provider " << GetParam() << " here";
         while (settings_.fabric.nodes.size() < 2)
             settings_.fabric.nodes.push_back({INADDR_LOOPBACK, free_port()});
-        settings_.fabric.provider = "tcp";
+        settings_.fabric.provider = GetParam();
         settings_.ring = "rig";
         settings_.nodes = 2;
     }
@@ -304,7 +304,7 @@ protected:
     EndpointSettings settings_;
 };
 
-TEST_F(EndpointList, reaches_a_node_that_comes_back_at_its_address) {
+TEST_P(EndpointList, reaches_a_node_that_comes_back_at_its_address) {
     Endpoint first(at(0));
     for (std::uint32_t times = 1; times < 6; ++times) {
         Endpoint second(at(1));
@@ -313,7 +313,7 @@ TEST_F(EndpointList, reaches_a_node_that_comes_back_at_its_address) {
     }
 }
 
-TEST_F(EndpointList, says_that_an_address_is_taken) {
+TEST_P(EndpointList, says_that_an_address_is_taken) {
     const Endpoint first(at(0));
     try {
         const Endpoint again(at(0));
@@ -323,7 +323,7 @@ TEST_F(EndpointList, says_that_an_address_is_taken) {
     }
 }
 
-TEST_F(EndpointList, says_what_is_missing_and_what_is_here) {
+TEST_P(EndpointList, says_what_is_missing_and_what_is_here) {
     settings_.fabric.provider = "verbs;ofi_rxm";
     if (has(settings_.fabric.provider)) GTEST_SKIP() << "this host has it";
     try {
@@ -334,6 +334,25 @@ TEST_F(EndpointList, says_what_is_missing_and_what_is_here) {
         EXPECT_THAT(error.sentence(), HasSubstr("RMEM_PROVIDER is 'verbs;ofi_rxm'"));
         EXPECT_THAT(error.sentence(), HasSubstr("tcp"));
     }
+}
+
+INSTANTIATE_TEST_SUITE_P(By, EndpointList, ::testing::Values("tcp", "net"));
+
+TEST(Provider, over_tcp_is_the_one_without_a_layer_unless_another_is_named) {
+    if (!has("tcp") || !has("net")) GTEST_SKIP() << "libfabric has not both tcp and net here";
+    const test::OwnDirectory directory;
+    Settings settings;
+    settings.directory = directory.path();
+    settings.interface = "lo";
+    const auto chosen = [&] {
+        return std::string(choose_provider(settings, 0)->fabric_attr->prov_name);
+    };
+    EXPECT_EQ(chosen(), "net");
+    settings.provider = "tcp";
+    EXPECT_THAT(chosen(), ::testing::StartsWith("tcp"));
+    settings.provider.clear();
+    settings.nodes = {{INADDR_LOOPBACK, free_port()}};
+    EXPECT_EQ(chosen(), "net") << "at an address";
 }
 
 TEST(Provider, is_refused_for_what_it_does_not_promise) {
