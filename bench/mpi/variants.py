@@ -102,7 +102,7 @@ def over_fabric(**more):
     def environment(setup):
         meeting_place = setup.scratch / "meet"
         meeting_place.mkdir(exist_ok=True)
-        return on_ring(RMEM_LINK="fabric", RMEM_PROVIDER="tcp", RMEM_INTERFACE="lo",
+        return on_ring(RMEM_LINK="fabric", RMEM_INTERFACE="lo",
                        RMEM_GROUP=str(meeting_place), **more)(setup)
     return environment
 

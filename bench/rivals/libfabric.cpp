@@ -40,6 +40,7 @@ fi_info* find_endpoint(int rank) {
     const int result =
         fi_getinfo(FI_VERSION(1, 17), source_of(rank).c_str(), nullptr, FI_SOURCE, hints, &info);
     fi_freeinfo(hints);
+    if (result == -FI_ENODATA) throw Unavailable("libfabric has no provider " RIVAL_PROVIDER);
     check(result, "fi_getinfo(" RIVAL_PROVIDER ")");
     return info;
 }

@@ -139,18 +139,18 @@ def ours(setup, place=0):
             "RMEM_INTERFACE": setup.interface}
 
 
-def ours_over_tcp(setup, place=0):
-    """The same on link fabric: its nodes meet in a folder."""
+def ours_over_tcp(setup, place=0, provider=""):
+    """The same on link fabric, by its own choice or by that provider: nodes meet in a folder."""
     folder = setup.scratch / f"meeting-place-{place}"
     folder.mkdir(exist_ok=True)
-    return {"RMEM_LINK": "fabric", "RMEM_PROVIDER": "tcp", "RMEM_GROUP": str(folder),
+    return {"RMEM_LINK": "fabric", "RMEM_PROVIDER": provider, "RMEM_GROUP": str(folder),
             "RMEM_INTERFACE": setup.interface}
 
 
-def ours_over_tcp_without_key(setup):
+def ours_over_tcp_without_key(setup, place=1, provider=""):
     if setup.lab:
         raise Absent("between hosts a key is required")
-    return {**ours_over_tcp(setup, place=1), "RMEM_KEY_FILE": ""}
+    return {**ours_over_tcp(setup, place, provider), "RMEM_KEY_FILE": ""}
 
 
 def ours_without_key(setup):
@@ -228,6 +228,11 @@ FAMILIES = {
     "fabric": Family(LIBFABRIC_TCP, OVER_FABRIC, [
         OVER_FABRIC,
         ours_over_network("rmem_fabric_no_key", ours_over_tcp_without_key),
+        ours_over_network("rmem_fabric_tcp", lambda setup: {
+            **ours_over_tcp(setup, 2, "tcp"), **with_key(setup)}),
+        ours_over_network("rmem_fabric_tcp_no_key",
+                          lambda setup: ours_over_tcp_without_key(setup, 3, "tcp")),
+        Rival("libfabric_net"),
         Networked("mpich_tcp", mpich_over_tcp, launchers={2: mpich(2)}, program="mpich"),
     ], "pingpong,stream"),
 }
