@@ -79,7 +79,6 @@ Info first(const fi_info* list, const std::function<bool(const fi_info&)>& fits)
     const fi_info* chosen = find("");
     if (chosen == nullptr) return nullptr;
     if (is_over_tcp(text(chosen->fabric_attr->prov_name))) {
-        list = chosen;
         const fi_info* const preferred = find(kOverTcp.front());
         if (preferred != nullptr) chosen = preferred;
     }
@@ -117,7 +116,7 @@ std::vector<std::string> names_here() {
 
 bool is_over_tcp(std::string_view provider) noexcept {
     return std::any_of(kOverTcp.begin(), kOverTcp.end(),
-                       [&](std::string_view way) { return provider.substr(0, 3) == way; });
+                       [&](std::string_view way) { return provider.starts_with(way); });
 }
 
 std::string lack_of(const fi_info& info) {

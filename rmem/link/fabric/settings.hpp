@@ -8,8 +8,9 @@
 ///                 begins a remark), or a directory that all of them see, where each leaves its own
 ///                 address (rmem/link/fabric/bootstrap.hpp); unset: the nodes are all of this host
 ///                 and this user, and meet in kOwnDirectory
-/// RMEM_PROVIDER   libfabric's provider: "tcp", "verbs;ofi_rxm", "shm", …; unset: the first that
-///                 libfabric has for these addresses
+/// RMEM_PROVIDER   libfabric's provider: "net", "verbs;ofi_rxm", "shm", …; unset: the first that
+///                 libfabric has for these addresses, over TCP the preferred one
+///                 (rmem/link/fabric/provider.hpp)
 /// RMEM_INTERFACE  with a directory: the interface, by name, address or network; unset: the
 ///                 provider's first
 /// RMEM_TOPOLOGY   a file that says which nodes are near each other
