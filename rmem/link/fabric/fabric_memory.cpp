@@ -6,6 +6,7 @@
 #include "rmem/link/fabric/kept_signals.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>

@@ -214,7 +214,7 @@ TEST_P(Endpoints, wake_who_sleeps_on_the_descriptor) {
 }
 
 TEST_P(Endpoints, let_a_thread_sleep_until_something_comes) {
-    if (std::string_view(GetParam()) != "tcp") GTEST_SKIP() << "it is looked at now and then";
+    if (!is_over_tcp(GetParam())) GTEST_SKIP() << "it is looked at now and then";
     start(2);
     const auto wakes_within = [this](int ms) {
         if (!node(1).may_sleep()) return true;
