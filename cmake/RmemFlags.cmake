@@ -11,6 +11,10 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Half of the time that a source takes is its headers, and sources of one folder share them. A build
+# without it tells where a source does not include what it uses.
+set(CMAKE_UNITY_BUILD ${RMEM_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
 
 if(PROJECT_IS_TOP_LEVEL)
     set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -38,7 +42,9 @@ target_compile_options(rmem_flags INTERFACE
     $<$<BOOL:${werror}>:-Werror>
     # A call between the libraries goes straight through the GOT, and one inside a library is
     # direct.
-    -fno-plt -fno-semantic-interposition)
+    -fno-plt -fno-semantic-interposition
+    # It takes a source that is compiled with others for a header of theirs.
+    $<$<AND:$<BOOL:${RMEM_UNITY}>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-subobject-linkage>)
 
 # Invariants run (rmem/base/check.hpp).
 if(RMEM_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")

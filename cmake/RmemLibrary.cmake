@@ -41,6 +41,7 @@ function(rmem_library name)
             target_compile_features(${name} PUBLIC cxx_std_20)
         endif()
 
+        set_source_files_properties(${arg_MARKED} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
         list(JOIN arg_MARKED "|" marked)
         add_library(${name}_marked STATIC EXCLUDE_FROM_ALL ${arg_MARKED}
             "$<FILTER:$<TARGET_OBJECTS:${name}>,EXCLUDE,[.]dir/([.]/)?(${marked})[.]o$>")

@@ -18,14 +18,14 @@ namespace mpi_channel {
 
 namespace {
 
-struct Transport {
+struct TransportName {
     const char* name;
     TransportKind kind;
 };
-constexpr Transport kTransports[] = {{"channel", TransportKind::channel},
-                                     {"fm", TransportKind::fm},
-                                     {"gamma", TransportKind::gamma},
-                                     {"dp", TransportKind::dp}};
+constexpr TransportName kTransports[] = {{"channel", TransportKind::channel},
+                                         {"fm", TransportKind::fm},
+                                         {"gamma", TransportKind::gamma},
+                                         {"dp", TransportKind::dp}};
 constexpr std::string_view kPrefix = "RMEM_MPI_";
 constexpr const char* kNames[] = {"RMEM_MPI_TRANSPORT", "RMEM_MPI_GET", "RMEM_MPI_COLLECTIVES",
                                   "RMEM_MPI_LOCK"};
@@ -53,7 +53,7 @@ bool parse_lock(const std::string& text) {
 
 TransportKind parse_transport(const std::string& text) {
     std::string names;
-    for (const Transport& transport : kTransports) {
+    for (const TransportName& transport : kTransports) {
         if (text == transport.name) return transport.kind;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", transport.name);
     }
@@ -106,7 +106,7 @@ void check_collectives(std::string text) {
 }  // namespace
 
 const char* name_of(TransportKind kind) noexcept {
-    for (const Transport& transport : kTransports) {
+    for (const TransportName& transport : kTransports) {
         if (transport.kind == kind) return transport.name;
     }
     return "of another version";

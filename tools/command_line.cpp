@@ -8,10 +8,15 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <sstream>
 
 namespace tools {
@@ -156,8 +161,27 @@ void complain(const std::string& sentence) {
     std::fputs((sentence + "\n").c_str(), stderr);
 }
 
+/// The program that this process has begun to be when there is none in its own folder.
+[[noreturn]] void become(const Program& program, Words words) {
+    const std::string name = fmt::format("rmem-{}", program.word);
+    const auto own = std::filesystem::read_symlink("/proc/self/exe");
+    const std::string path = (own.parent_path() / name).string();
+    words.insert(words.begin(), path);
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    ::execv(path.c_str(), arguments.data());
+    if (errno == ENOENT)
+        throw rmem::Error(
+            rmem::Errc::system,
+            fmt::format("`rmem {}` is the program {}, which is not in {}; install the "
+                        "package {}, or the whole of rmem",
+                        program.word, name, own.parent_path().string(), name));
+    throw rmem::Error(rmem::Errc::system,
+                      fmt::format("{} cannot be started: {}", path, std::strerror(errno)));
+}
+
 int parse_and_run(CLI::App& app, Words words) {
-    translate_help(words);
     if (!words.empty() && words[0] == "run") separate_program(*app.get_subcommand("run"), words);
     if (const std::string unknown = unknown_word(app, words); !unknown.empty()) {
         complain(unknown);
@@ -180,32 +204,27 @@ int parse_and_run(CLI::App& app, Words words) {
     return kExitOk;
 }
 
-void add_commands(CLI::App& app, cli::App& commands) {
+}  // namespace
+
+int run_command_line(Words words, std::span<const AddCommand> commands) {
+    CLI::App app{"Reflective memory in software: starts programs, looks at rings.", "rmem"};
+    cli::App line(app);
     app.set_version_flag("-v,--version", RMEM_TOOL_VERSION);
     app.footer(kOverview);
     app.require_subcommand(1);
     app.get_formatter()->column_width(34);
-    for (const auto add : {add_run,    add_make,     add_node,  add_list,   add_info,   add_env,
-                           add_peek,   add_poke,     add_dump,  add_watch,  add_top,    add_metrics,
-                           add_record, add_replay,   add_serve, add_bridge, add_key,    add_doctor,
-                           add_clean,  add_profiles, add_bench, add_demo,   add_conform}) {
-        add(commands);
-    }
-#ifdef RMEM_WITH_SIMULATOR
-    add_sim(commands);
-#endif
-}
-
-}  // namespace
-
-int run_command_line(Words words) {
-    CLI::App app{"Reflective memory in software: starts programs, looks at rings.", "rmem"};
-    cli::App commands(app);
-    add_commands(app, commands);
+    for (const AddCommand add : commands) add(line);
     const auto say = [&app](const std::exception& error) {
         complain(fmt::format("{}: {}", title_of(chosen(app)), error.what()));
     };
     try {
+        translate_help(words);
+        for (const Program& program : kPrograms) {
+            if (subcommand_of(app, program.word) != nullptr) continue;
+            app.add_subcommand(program.word, program.description);
+            if (!words.empty() && words[0] == program.word)
+                become(program, {words.begin() + 1, words.end()});
+        }
         return parse_and_run(app, std::move(words));
     } catch (const Ended& ended) {
         return ended.exit_code;
@@ -216,6 +235,11 @@ int run_command_line(Words words) {
         say(error);
     }
     return kExitFailed;
+}
+
+int run_program(const Program& program, AddCommand command, Words words) {
+    words.insert(words.begin(), program.word);
+    return run_command_line(std::move(words), {&command, 1});
 }
 
 }  // namespace tools

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The subcommands of `rmem`. Each is one function in a file of its own name; it adds itself to the
-/// command line, and runs from there.
+/// The commands of `rmem`. Each is one function in a file of its own name; it adds itself to the
+/// command line, and runs from there. Those of kPrograms are programs of their own, each built of
+/// what it needs (tools/CMakeLists.txt), since few need them and they cost the most to build.
 ///
 /// A command that is done returns; `end_with` ends one with another exit code. Failures are thrown
 /// as `rmem::Error`, which tools/command_line.cpp prints; words that cannot be read, as UsageError
@@ -26,6 +27,19 @@ struct Ended {
 [[noreturn]] inline void end_with(int exit_code) {
     throw Ended{exit_code};
 }
+
+/// A command that is the program `rmem-WORD`, and its line in `rmem --help`.
+struct Program {
+    const char* word;
+    const char* description;
+};
+inline constexpr Program kBridge{"bridge", "Forward regions of one ring to another"};
+inline constexpr Program kBench{"bench", "Measure beside the machine's own limit"};
+inline constexpr Program kDemo{"demo", "Show it at work: four processes, one table"};
+inline constexpr Program kConform{"conform",
+                                  "Try the rules of a reflective memory on a card or link"};
+inline constexpr Program kSim{"sim", "Simulate: the library in virtual time"};
+inline constexpr Program kPrograms[] = {kBridge, kBench, kDemo, kConform, kSim};
 
 /// The ring that a command is about: a word, or --ring.
 inline cli::Option* add_ring(cli::App& command, std::string& ring,

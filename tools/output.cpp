@@ -48,14 +48,6 @@ void show(std::string_view text) {
     }
 }
 
-void show_json(const nlohmann::json& value) {
-    show(value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-}
-
-void show_json_line(const nlohmann::json& value) {
-    show(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-}
-
 std::string size_text(std::uint64_t bytes) {
     constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
     auto value = static_cast<double>(bytes);

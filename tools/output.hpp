@@ -7,9 +7,8 @@
 /// command as SIGPIPE would have, without a word. Throws `rmem::Error` (no_space, system) when it
 /// cannot be written for another reason.
 
-#include "tools/json.hpp"
-
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

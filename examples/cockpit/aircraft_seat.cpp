@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numbers>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -18,7 +17,6 @@ namespace cockpit {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kDegrees = 180.0 / std::numbers::pi;
 
 struct Flight {
     Motion motion;

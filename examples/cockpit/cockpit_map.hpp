@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numbers>
 
 namespace cockpit {
 
@@ -34,6 +35,7 @@ inline constexpr std::size_t kFirstSeat = 0x100;
 inline constexpr std::size_t kSeatStride = 0x040;
 
 inline constexpr double kFrameSeconds = 0.01;
+inline constexpr double kDegrees = 180 / std::numbers::pi;  ///< of a radian
 
 enum Phase : std::uint32_t { boarding = 0, flying = 1, ended = 2 };
 

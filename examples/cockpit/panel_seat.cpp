@@ -7,13 +7,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <numbers>
 #include <string>
 
 namespace cockpit {
 namespace {
 
-constexpr double kDegrees = 180.0 / std::numbers::pi;
 constexpr double kRedrawSeconds = 0.1;  ///< of a terminal
 
 std::string alarm_names(std::uint32_t alarms) {

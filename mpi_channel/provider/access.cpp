@@ -12,14 +12,14 @@ namespace {
 
 using Call = EndpointObject::AccessCall;
 
-EndpointObject& endpoint_of(fid_ep* endpoint) {
+EndpointObject& accessed(fid_ep* endpoint) {
     return *static_cast<EndpointObject*>(endpoint);
 }
 
 ssize_t access(fid_ep* endpoint, const Call& call) {
     return guarded([&] {
-        const auto lock = endpoint_of(endpoint).domain.lock();
-        return endpoint_of(endpoint).access(call);
+        const auto lock = accessed(endpoint).domain.lock();
+        return accessed(endpoint).access(call);
     });
 }
 
@@ -40,11 +40,11 @@ Call call_of(fid_ep* endpoint, bool writes, const iovec* iov, std::size_t count,
     call.count = count;
     call.address = to;
     call.context = context;
-    call.flags = endpoint_of(endpoint).sending_flags();
+    call.flags = accessed(endpoint).sending_flags();
     return call;
 }
 
-Call injecting(const iovec& part, fi_addr_t to) {
+Call injected_write(const iovec& part, fi_addr_t to) {
     Call call;
     call.writes = true;
     call.iov = &part;
@@ -54,12 +54,12 @@ Call injecting(const iovec& part, fi_addr_t to) {
     return call;
 }
 
-Call with(Call call, std::uint64_t data) {
+Call with_data(Call call, std::uint64_t data) {
     call.data = data;
     return call;
 }
 
-iovec part_of(const void* bytes, std::size_t size) {
+iovec one_part(const void* bytes, std::size_t size) {
     return {const_cast<void*>(bytes), size};
 }
 
@@ -78,7 +78,7 @@ fi_ops_rma make_access_calls() {
     auto ops = unsupported<fi_ops_rma>();
     ops.read = [](fid_ep* ep, void* buf, std::size_t len, void*, fi_addr_t from,
                   std::uint64_t address, std::uint64_t key, void* context) {
-        const iovec part = part_of(buf, len);
+        const iovec part = one_part(buf, len);
         return access_one(ep, call_of(ep, false, &part, 1, from, context), address, key);
     };
     ops.readv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t from,
@@ -90,7 +90,7 @@ fi_ops_rma make_access_calls() {
     };
     ops.write = [](fid_ep* ep, const void* buf, std::size_t len, void*, fi_addr_t to,
                    std::uint64_t address, std::uint64_t key, void* context) {
-        const iovec part = part_of(buf, len);
+        const iovec part = one_part(buf, len);
         return access_one(ep, call_of(ep, true, &part, 1, to, context), address, key);
     };
     ops.writev = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t to,
@@ -102,18 +102,19 @@ fi_ops_rma make_access_calls() {
     };
     ops.inject = [](fid_ep* ep, const void* buf, std::size_t len, fi_addr_t to,
                     std::uint64_t address, std::uint64_t key) {
-        const iovec part = part_of(buf, len);
-        return access_one(ep, injecting(part, to), address, key);
+        const iovec part = one_part(buf, len);
+        return access_one(ep, injected_write(part, to), address, key);
     };
     ops.writedata = [](fid_ep* ep, const void* buf, std::size_t len, void*, std::uint64_t data,
                        fi_addr_t to, std::uint64_t address, std::uint64_t key, void* context) {
-        const iovec part = part_of(buf, len);
-        return access_one(ep, with(call_of(ep, true, &part, 1, to, context), data), address, key);
+        const iovec part = one_part(buf, len);
+        return access_one(ep, with_data(call_of(ep, true, &part, 1, to, context), data), address,
+                          key);
     };
     ops.injectdata = [](fid_ep* ep, const void* buf, std::size_t len, std::uint64_t data,
                         fi_addr_t to, std::uint64_t address, std::uint64_t key) {
-        const iovec part = part_of(buf, len);
-        return access_one(ep, with(injecting(part, to), data), address, key);
+        const iovec part = one_part(buf, len);
+        return access_one(ep, with_data(injected_write(part, to), data), address, key);
     };
     return ops;
 }

@@ -26,42 +26,42 @@ namespace {
 /// The time that messages have to leave when the endpoint is closed.
 constexpr std::int64_t kDrainNs = 10'000'000'000;
 
-EndpointObject& endpoint_of(struct fid* fid) {
+EndpointObject& object_of(struct fid* fid) {
     return *static_cast<EndpointObject*>(reinterpret_cast<fid_ep*>(fid));
 }
 
 int close_endpoint(struct fid* fid) {
-    delete &endpoint_of(fid);
+    delete &object_of(fid);
     return 0;
 }
 
 int bind_endpoint(struct fid* fid, struct fid* other, std::uint64_t flags) {
-    return endpoint_of(fid).bind(other, flags);
+    return object_of(fid).bind(other, flags);
 }
 
 int control_endpoint(struct fid* fid, int command, void*) {
     if (command != FI_ENABLE) return -FI_ENOSYS;
-    return guarded_aloud([&] { return endpoint_of(fid).enable(); });
+    return guarded_aloud([&] { return object_of(fid).enable(); });
 }
 
 ssize_t cancel_call(struct fid* fid, void* context) {
     return guarded([&] {
-        const auto lock = endpoint_of(fid).domain.lock();
-        return endpoint_of(fid).cancel(context);
+        const auto lock = object_of(fid).domain.lock();
+        return object_of(fid).cancel(context);
     });
 }
 
 int get_option(struct fid* fid, int level, int name, void* value, std::size_t* size) {
-    return level == FI_OPT_ENDPOINT ? endpoint_of(fid).option(name, value, size) : -FI_ENOPROTOOPT;
+    return level == FI_OPT_ENDPOINT ? object_of(fid).option(name, value, size) : -FI_ENOPROTOOPT;
 }
 
 int set_option(struct fid* fid, int level, int name, const void* value, std::size_t size) {
-    return level == FI_OPT_ENDPOINT ? endpoint_of(fid).set_option(name, value, size)
+    return level == FI_OPT_ENDPOINT ? object_of(fid).set_option(name, value, size)
                                     : -FI_ENOPROTOOPT;
 }
 
 int get_name(struct fid* fid, void* address, std::size_t* size) {
-    return guarded([&] { return endpoint_of(fid).name(address, size); });
+    return guarded([&] { return object_of(fid).name(address, size); });
 }
 
 fi_ops endpoint_fid_ops = [] {

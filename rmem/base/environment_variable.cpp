@@ -60,6 +60,11 @@ const char* environment_setting(const char* name) noexcept {
     return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
+std::string environment_text(const char* name) {
+    const char* text = environment_variable(name);
+    return text == nullptr ? "" : text;
+}
+
 const std::vector<std::string>& setting_names() {
     static const std::vector<std::string> names = {
         "RMEM_AWAIT",

@@ -20,6 +20,9 @@ RMEM_API const char* environment_variable(const char* name) noexcept;
 /// The same of a setting: an empty one counts as unset.
 RMEM_API const char* environment_setting(const char* name) noexcept;
 
+/// The value of a variable; empty where it is unset.
+RMEM_API std::string environment_text(const char* name);
+
 /// Every RMEM_ variable that something of this project reads.
 RMEM_API const std::vector<std::string>& setting_names();
 

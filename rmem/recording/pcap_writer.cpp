@@ -11,12 +11,12 @@ namespace rmem {
 
 namespace {
 
-constexpr std::size_t kFileHeaderBytes = 24;
+constexpr std::size_t kPcapHeaderBytes = 24;
 constexpr std::size_t kFrameBytes = 16;  // before each packet
 constexpr std::size_t kMostBytes =
     kFrameBytes + PcapWriter::kPacketHeaderBytes + kMaxRecordedBytes + PcapWriter::kDelayBytes;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
-static_assert(kMostBytes <= kBufferBytes && kFileHeaderBytes <= kBufferBytes);
+static_assert(kMostBytes <= kBufferBytes && kPcapHeaderBytes <= kBufferBytes);
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
@@ -40,7 +40,7 @@ private:
 }  // namespace
 
 PcapWriter::PcapWriter(const std::string& path, const RecordingInfo& info, bool replace)
-    : info_(info), file_(path, replace), buffer_(kBufferBytes), used_(kFileHeaderBytes) {
+    : info_(info), file_(path, replace), buffer_(kBufferBytes), used_(kPcapHeaderBytes) {
     constexpr std::uint32_t kNanosecondMagic = 0xa1b23c4d;
     Values(buffer_.data()) << kNanosecondMagic << std::uint16_t{2} << std::uint16_t{4}
                            << std::uint32_t{0} << std::uint32_t{0}

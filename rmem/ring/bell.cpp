@@ -18,7 +18,7 @@ std::string path_of(const std::string& segment) {
     return fmt::format("/dev/shm/rmem-bell.{}", segment);
 }
 
-[[noreturn]] void fail(const std::string& path, const char* doing, int error) {
+[[noreturn]] void fail_at_bell(const std::string& path, const char* doing, int error) {
     throw Error(Errc::system, fmt::format("{} {}: {}; remove that file if nobody uses it", doing,
                                           path, std::strerror(error)));
 }
@@ -39,14 +39,14 @@ void share_with(std::optional<gid_t> group, int fd) {
 
 Bell Bell::make(const std::string& segment, std::optional<gid_t> group) {
     const std::string path = path_of(segment);
-    if (::mkfifo(path.c_str(), 0600) != 0 && errno != EEXIST) fail(path, "making", errno);
+    if (::mkfifo(path.c_str(), 0600) != 0 && errno != EEXIST) fail_at_bell(path, "making", errno);
     Descriptor pipe = open_pipe(path);
     const int problem = pipe.get() < 0 ? errno : 0;
     struct stat found {};
     const bool is_there =
         (problem == 0 ? ::fstat(pipe.get(), &found) : ::lstat(path.c_str(), &found)) == 0;
     if (is_there) check_owner(path, found, {.group = group});
-    if (problem != 0 || !is_there) fail(path, "opening", problem != 0 ? problem : errno);
+    if (problem != 0 || !is_there) fail_at_bell(path, "opening", problem != 0 ? problem : errno);
     if (!S_ISFIFO(found.st_mode)) {
         throw Error(Errc::foreign_segment,
                     fmt::format("{} is not a pipe; remove it: it is not from this library", path));

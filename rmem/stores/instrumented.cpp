@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::size_t kMostViews = 64;
 
-std::array<std::atomic<InstrumentedStores*>, kMostViews> views{};
+std::array<std::atomic<InstrumentedStores*>, kMostViews> hooked_views{};
 
-InstrumentedStores* view_at(std::uintptr_t address) noexcept {
-    for (const auto& one : views) {
+InstrumentedStores* hooked_view_at(std::uintptr_t address) noexcept {
+    for (const auto& one : hooked_views) {
         // (1) - this acquire-load synchronizes-with the release-store (2)
         InstrumentedStores* const view = one.load(std::memory_order_acquire);
         if (view != nullptr && view->covers(address)) return view;
@@ -44,7 +44,7 @@ struct Program {
 /// Tells the hooks where views are. The program's mutex is held.
 void tell_range() noexcept {
     std::uintptr_t begin = std::numeric_limits<std::uintptr_t>::max(), end = 0;
-    for (const auto& one : views) {
+    for (const auto& one : hooked_views) {
         // relaxed is enough: the mutex orders it
         const InstrumentedStores* const view = one.load(std::memory_order_relaxed);
         if (view == nullptr) continue;
@@ -99,11 +99,11 @@ InstrumentedStores::InstrumentedStores(const Ring& ring, unsigned node, StoreTak
                     "this program has no hooks at its stores; compile and link it with rmem-cc or "
                     "rmem-c++, or set RMEM_STORES=exact or scan");
     }
-    const auto free = std::find_if(views.begin(), views.end(), [](const auto& one) {
+    const auto free = std::find_if(hooked_views.begin(), hooked_views.end(), [](const auto& one) {
         // relaxed is enough: the mutex orders it
         return one.load(std::memory_order_relaxed) == nullptr;
     });
-    if (free == views.end()) {
+    if (free == hooked_views.end()) {
         throw Error(Errc::invalid_argument,
                     "this process captures the stores of 64 nodes already, and of no more");
     }
@@ -114,7 +114,7 @@ InstrumentedStores::InstrumentedStores(const Ring& ring, unsigned node, StoreTak
 
 InstrumentedStores::~InstrumentedStores() {
     const std::lock_guard lock(Program::get().mutex);
-    for (auto& one : views) {
+    for (auto& one : hooked_views) {
         InstrumentedStores* mine = this;
         // relaxed is enough: the program stores no more
         one.compare_exchange_strong(mine, nullptr, std::memory_order_relaxed);
@@ -168,7 +168,7 @@ void rmem_instrumented_thread_ends(rmem_pending_store* pending) {
 }
 
 void rmem_publish_store(uintptr_t address, size_t bytes) {
-    if (auto* const view = rmem::stores::view_at(address)) view->stored(address, bytes);
+    if (auto* const view = rmem::stores::hooked_view_at(address)) view->stored(address, bytes);
 }
 
 }  // extern "C"

@@ -29,13 +29,13 @@ namespace rmem::stores {
 
 namespace {
 
-[[noreturn]] void fail(const char* doing) {
+[[noreturn]] void fail_watching(const char* doing) {
     throw Error(Errc::system, fmt::format("{}: {}", doing, std::strerror(errno)));
 }
 
 Descriptor make_bell() {
     Descriptor bell(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    if (bell.get() < 0) fail("making an eventfd");
+    if (bell.get() < 0) fail_watching("making an eventfd");
     return bell;
 }
 
@@ -267,7 +267,7 @@ std::unique_ptr<PageWatch> watch_pages(std::span<std::byte> view,
         watch = ask_kernel(view);
     if (watch == nullptr && kind.value_or(PageWatchKind::mprotect) == PageWatchKind::mprotect)
         watch = take_signals(view);
-    if (watch == nullptr) fail("watching the pages of a ring's memory");
+    if (watch == nullptr) fail_watching("watching the pages of a ring's memory");
     return watch;
 }
 

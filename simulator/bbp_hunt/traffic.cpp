@@ -16,7 +16,6 @@ using billboard::Endpoint;
 
 namespace {
 
-constexpr std::int64_t kMicrosecond = 1000;
 constexpr std::size_t kTellingBytes = 8;
 
 /// The codes that any call may give at any time; others say that something is broken.

@@ -11,8 +11,6 @@ constexpr std::array<const char*, static_cast<std::size_t>(FaultKind::count_)> k
     "delay",     "clog",    "lose", "duplicate", "cut-cable",   "cut-link", "kill",
     "fail-node", "restart", "stop", "stall",     "slow-reader", "deaf"};
 
-constexpr std::int64_t kMicrosecond = 1000;
-
 }  // namespace
 
 const char* name_of(FaultKind kind) noexcept {

@@ -14,6 +14,11 @@
 
 namespace simulator {
 
+// Of virtual time, in nanoseconds.
+inline constexpr std::int64_t kMicrosecond = 1'000;
+inline constexpr std::int64_t kMillisecond = 1'000'000;
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+
 struct SeedText {
     std::uint64_t seed = 0;
     std::optional<unsigned> messages;             ///< if not as many as the seed has

@@ -19,7 +19,6 @@ using mpi_channel::Unexpected;
 
 namespace {
 
-constexpr std::int64_t kMicrosecond = 1000;
 constexpr std::uint64_t kTags = 3, kAllBits = ~std::uint64_t{0};
 
 /// In two parts, for a cut at random.

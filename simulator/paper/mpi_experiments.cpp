@@ -18,7 +18,7 @@ std::int64_t look_ns(const Testbed& testbed) {
 }
 
 /// For messages that take many looks' time a few phases will do.
-Phases phases_of(const Testbed& testbed, std::size_t bytes) {
+Phases look_phases_of(const Testbed& testbed, std::size_t bytes) {
     return Phases::of(look_ns(testbed), bytes <= 64 ? 64 : 16);
 }
 
@@ -40,7 +40,7 @@ std::size_t first_size(std::size_t most, IsBelow&& is_below) {
 }  // namespace
 
 std::int64_t mpi_one_way_ps(const Testbed& testbed, std::size_t bytes, const MpiHost& host) {
-    const Phases phases = phases_of(testbed, bytes);
+    const Phases phases = look_phases_of(testbed, bytes);
     std::int64_t round_ps = 0;
     run_billboard(testbed, [&](Process& me) {
         Mpi mpi(me, host);
@@ -62,7 +62,7 @@ std::int64_t mpi_one_way_ps(const Testbed& testbed, std::size_t bytes, const Mpi
 
 std::int64_t mpi_broadcast_ps(const Testbed& testbed, std::size_t bytes, BroadcastKind kind,
                               const MpiHost& host) {
-    Broadcasts broadcasts(testbed, phases_of(testbed, bytes), look_ns(testbed), bytes,
+    Broadcasts broadcasts(testbed, look_phases_of(testbed, bytes), look_ns(testbed), bytes,
                           testbed.ranks - 1);
     run_billboard(testbed, [&](Process& me) {
         Mpi mpi(me, host);

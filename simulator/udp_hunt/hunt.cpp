@@ -16,7 +16,6 @@ namespace simulator::udp {
 
 namespace {
 
-constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr unsigned kMostDatagramsASecond = 200;  // of a node when all is quiet
 
 /// A scenario on its way.

@@ -14,10 +14,6 @@ constexpr std::array<const char*, static_cast<std::size_t>(FaultKind::count_)> k
     "cut-off",     "partition", "kill",  "leave",   "restart", "late",
     "slow-reader", "stall",     "flood", "pause",   "apart",   "replay"};
 
-constexpr std::int64_t kMicrosecond = 1'000;
-constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 constexpr std::array<std::uint32_t, 4> kHistories = {8, 16, 64, 256};
 constexpr std::array<std::uint32_t, 4> kRooms = {8, 32, 64, 256};
 constexpr std::array<std::size_t, 3> kPayloads = {1232, 1472, 4000};

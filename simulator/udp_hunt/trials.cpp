@@ -11,7 +11,6 @@ namespace simulator::udp {
 
 namespace {
 
-constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kAwayNs = 4 * Host::kDeadNs;
 constexpr std::int64_t kWholeNs = 3'000 * kMillisecond;
 /// A node joins within that, whatever the others play: it may have to wait until a former

@@ -40,6 +40,7 @@ from tree import (
     short,
     text,
 )
+from unity import own_functions_are_told_apart
 
 MAX_LINES = 600
 MAX_COLUMNS = 100
@@ -483,6 +484,7 @@ RULES = [
     lines_have_at_most_100_columns,
     headings_look_alike,
     own_includes_come_first,
+    own_functions_are_told_apart,
     named_paths_exist,
     named_functions_exist,
     named_constants_exist,

@@ -31,6 +31,20 @@ class Rules(unittest.TestCase):
         self.make(f"rmem/{name}", code)
 
 
+OWN = """#include "rmem/above.hpp"
+
+namespace rmem {
+
+namespace {
+
+int f(int a) {
+    return a;
+}
+
+}  // namespace
+
+}  // namespace rmem"""
+
 OFFENCES = {
     "headers_compile_alone": ("rmem/a.hpp", "inline std::size_t f() { return 0; }"),
     "ordered_atomics_name_their_partner": ("rmem/a.cpp", "a.load(std::memory_order_acquire);"),
@@ -46,6 +60,7 @@ OFFENCES = {
     "lines_have_at_most_100_columns": ("rmem/CMakeLists.txt", "# " + 99 * "a"),
     "headings_look_alike": ("rmem/a.cpp", "// ---- Receiving ----"),
     "own_includes_come_first": ("rmem/a.cpp", '#include <a>\n\n#include "rmem/above.hpp"'),
+    "own_functions_are_told_apart": ("rmem/b.cpp", OWN),
     "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
     "named_functions_exist": ("docs/a.md", "calls `gone_since()`"),
     "named_constants_exist": ("docs/a.md", "`kGone`"),
@@ -65,6 +80,7 @@ class Offences(Rules):
     def test_every_rule_finds_its_own(self):
         self.assertEqual(list(OFFENCES), [rule.__name__ for rule in lint.RULES])
         self.make("rmem/above.hpp", "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n")
+        self.make("rmem/above.cpp", f'// SPDX-License-Identifier: Apache-2.0\n{OWN}\n')
         shutil.copy(pathlib.Path(lint.__file__).parents[2] / ".clang-format", tree.ROOT)
         for rule in lint.RULES:
             name, text = OFFENCES[rule.__name__]

@@ -25,6 +25,11 @@ struct Said {
     std::string out, err;
 };
 
+/// All of them in this process, also those that are programs of their own.
+constexpr AddCommand kCommands[] = {
+    add_run,   add_node, add_list,    add_info,   add_env,    add_peek,  add_poke,  add_dump,
+    add_watch, add_top,  add_metrics, add_record, add_replay, add_serve, add_bench, add_sim};
+
 /// Options become variables of the process.
 void forget_settings() {
     std::vector<std::string> names;
@@ -40,7 +45,7 @@ Said run(const std::vector<std::string>& words) {
     forget_settings();
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
-    const int code = run_command_line(words);
+    const int code = run_command_line(words, kCommands);
     forget_settings();
     return {code, ::testing::internal::GetCapturedStdout(),
             ::testing::internal::GetCapturedStderr()};
@@ -52,7 +57,7 @@ Said run_into(int descriptor, const std::vector<std::string>& words) {
     const int own = ::dup(STDOUT_FILENO);
     ::dup2(descriptor, STDOUT_FILENO);
     ::testing::internal::CaptureStderr();
-    const int code = run_command_line(words);
+    const int code = run_command_line(words, kCommands);
     Said said{code, "", ::testing::internal::GetCapturedStderr()};
     ::dup2(own, STDOUT_FILENO);
     ::close(own);

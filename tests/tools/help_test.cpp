@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -57,6 +59,18 @@ TEST(Help, is_where_a_wrong_command_line_points_to) {
         EXPECT_EQ(ran.code, 2);
         EXPECT_TRUE(ran.says("--help"));
     }
+}
+
+TEST(Help, a_command_whose_program_is_not_installed_names_it) {
+    std::string folder = ::testing::TempDir() + "XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const std::string alone = folder + "/rmem";
+    std::filesystem::copy_file(RMEM_TOOL, alone);
+    const Ran ran = run_tool({"run", "-n", "1", "--", alone, "sim", "paper"});
+    std::filesystem::remove_all(folder);
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("`rmem sim` is the program rmem-sim, which is not in " + folder +
+                                   "; install the package rmem-sim"));
 }
 
 TEST(Help, tells_the_version) {

@@ -26,7 +26,7 @@ namespace {
 
 using bridge::End;
 
-constexpr const char* kExamples = R"(
+constexpr const char* kBridgeExamples = R"(
 Examples:
   rmem bridge /etc/rmem/lab.json              until it is told to end
   rmem bridge --check /etc/rmem/lab.json      only says what it would forward
@@ -247,13 +247,13 @@ void run_bridge(const BridgeOptions& options) {
 
 void add_bridge(cli::App& app) {
     auto options = std::make_shared<BridgeOptions>();
-    cli::App* command = app.add_subcommand("bridge", "Forward regions of one ring to another");
+    cli::App* command = app.add_subcommand(kBridge.word, kBridge.description);
     command->add_option("FILE", options->file, "The bridge's configuration")->required();
     command->add_flag("--check", options->check, "Say what would be forwarded, and open nothing");
     command->add_flag("--spin", options->spin,
                       "Never sleep: takes a processor for itself, for the lowest latency");
     command->add_flag("-q,--quiet", options->quiet, "Print nothing but why it failed");
-    command->footer(kExamples);
+    command->footer(kBridgeExamples);
     command->callback([options] { run_bridge(*options); });
 }
 

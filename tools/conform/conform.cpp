@@ -8,6 +8,7 @@
 #include "tools/conform/report.hpp"
 #include "tools/conform/rmem_card.hpp"
 #include "tools/conform/vendor_cards.hpp"
+#include "tools/json.hpp"
 #include "tools/measure/rank_group.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
@@ -28,7 +29,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kConformExamples = R"(
 Examples:
   rmem conform                                     three nodes of a ring of its own, link direct
   rmem conform --link ring --timing gt200 --nodes 4
@@ -182,9 +183,8 @@ void conform_to_rules(ConformOptions options) {
 void add_conform(cli::App& app) {
     auto options = std::make_shared<ConformOptions>();
     ConformOptions& o = *options;
-    cli::App* command =
-        app.add_subcommand("conform", "Try the rules of a reflective memory on a card or link");
-    command->footer(kExamples);
+    cli::App* command = app.add_subcommand(kConform.word, kConform.description);
+    command->footer(kConformExamples);
 
     cli::Option* link = command->add_option("--link", o.link, "Its link")
                             ->check(cli::is_member({"direct", "ring", "udp", "fabric"}))

@@ -16,11 +16,11 @@ namespace conform {
 namespace {
 
 constexpr unsigned kLastUnit = 15;
-constexpr uint32 kNumber = 5;  // of the broadcast interrupts
+constexpr uint32 kBroadcast = 5;  // of the broadcast interrupts
 constexpr uint32 kNoValue = 0xFFFFFFFF;
-constexpr std::int64_t kNsInMs = 1'000'000;
+constexpr std::int64_t kNsInMillisecond = 1'000'000;
 
-void check(uint32 result, const char* call) {
+void check_scgt(uint32 result, const char* call) {
     if (result == SCGT_SUCCESS) return;
     throw rmem::Error(rmem::Errc::system, fmt::format("{}: {}", call, scgtGetErrStr(result)));
 }
@@ -28,14 +28,14 @@ void check(uint32 result, const char* call) {
 class ScgtCard : public Card {
 public:
     ScgtCard(unsigned unit, Reading reading) {
-        check(scgtOpen(unit, &card_), "scgtOpen");
+        check_scgt(scgtOpen(unit, &card_), "scgtOpen");
         scgtDeviceInfo info{};
-        check(scgtGetDeviceInfo(&card_, &info), "scgtGetDeviceInfo");
+        check_scgt(scgtGetDeviceInfo(&card_, &info), "scgtGetDeviceInfo");
         bytes_ = info.popMemSize;
         node_ = scgtGetState(&card_, SCGT_NODE_ID);
         if (node_ == kNoValue) throw rmem::Error(rmem::Errc::system, "scgtGetState(NODE_ID)");
         set(SCGT_UNICAST_INT_MASK, 1);
-        set(SCGT_BROADCAST_INT_MASK, 1U << kNumber);
+        set(SCGT_BROADCAST_INT_MASK, 1U << kBroadcast);
         static_cast<void>(next_interrupt(0));  // a reader's first call says from when on it reads
         // A PIO goes by the pointer, too.
         if (scgtMapMem(&card_) == nullptr) throw rmem::Error(rmem::Errc::system, "scgtMapMem");
@@ -61,14 +61,14 @@ public:
         write(offset, &value, sizeof value);
     }
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
-        check(scgtWrite(&card_, narrowed(offset), const_cast<void*>(from), narrowed(bytes), 0,
-                        nullptr, nullptr),
-              "scgtWrite");
+        check_scgt(scgtWrite(&card_, narrowed(offset), const_cast<void*>(from), narrowed(bytes), 0,
+                             nullptr, nullptr),
+                   "scgtWrite");
     }
     void write_byte(std::size_t offset, std::uint8_t value) override {
-        check(scgtWrite(&card_, narrowed(offset), &value, sizeof value, SCGR_RW_PIO_8_BIT, nullptr,
-                        nullptr),
-              "scgtWrite");
+        check_scgt(scgtWrite(&card_, narrowed(offset), &value, sizeof value, SCGR_RW_PIO_8_BIT,
+                             nullptr, nullptr),
+                   "scgtWrite");
     }
     std::uint32_t load(std::size_t offset) override {
         if (memory_ != nullptr) return load_plainly(memory_, offset);
@@ -78,23 +78,24 @@ public:
     }
     void read(std::size_t offset, void* to, std::size_t bytes) override {
         if (memory_ != nullptr) return read_plainly(memory_, offset, to, bytes);
-        check(scgtRead(&card_, narrowed(offset), to, narrowed(bytes), 0, nullptr), "scgtRead");
+        check_scgt(scgtRead(&card_, narrowed(offset), to, narrowed(bytes), 0, nullptr), "scgtRead");
     }
 
     void set_write_me_last(bool on) override { set(SCGT_WRITE_ME_LAST, on ? 1 : 0); }
     void send_interrupt(unsigned node, std::uint32_t value) override {
         scgtInterrupt sent{SCGT_UNICAST_INTR, 0, node, value, 0};
-        if (node == kAllNodes) sent = {SCGT_BROADCAST_INTR, 0, kNumber, value, 0};
-        check(scgtWrite(&card_, 0, nullptr, 0, 0, nullptr, &sent), "scgtWrite");
+        if (node == kAllNodes) sent = {SCGT_BROADCAST_INTR, 0, kBroadcast, value, 0};
+        check_scgt(scgtWrite(&card_, 0, nullptr, 0, 0, nullptr, &sent), "scgtWrite");
     }
     std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
         scgtInterrupt taken{};
         for (;;) {
             uint32 count = 0;
-            const auto timeout_ms = static_cast<uint32>((timeout_ns + kNsInMs - 1) / kNsInMs);
+            const auto timeout_ms =
+                static_cast<uint32>((timeout_ns + kNsInMillisecond - 1) / kNsInMillisecond);
             const uint32 result = scgtGetInterrupt(&card_, &reader_, &taken, 1, timeout_ms, &count);
             if (result == SCGT_TIMEOUT) return std::nullopt;
-            if (result != SCGT_MISSED_INTERRUPTS) check(result, "scgtGetInterrupt");
+            if (result != SCGT_MISSED_INTERRUPTS) check_scgt(result, "scgtGetInterrupt");
             if (result == SCGT_MISSED_INTERRUPTS) missed_ += kUncounted;
             if (count == 0) continue;
             if (taken.type != SCGT_ERROR_INTR)
@@ -105,7 +106,7 @@ public:
 
 private:
     void set(uint32 state, uint32 value) {
-        check(scgtSetState(&card_, state, value), "scgtSetState");
+        check_scgt(scgtSetState(&card_, state, value), "scgtSetState");
     }
 
     scgtHandle card_{};

@@ -27,7 +27,7 @@ constexpr std::size_t kWordBytes = 4;
 constexpr std::size_t kMailboxWords = 2048;
 constexpr std::size_t kMailboxBytes = kMailboxWords * kWordBytes;
 
-void check(int result, const char* call) {
+void check_scramnet(int result, const char* call) {
     if (result == 0) return;
     throw rmem::Error(rmem::Errc::system, fmt::format("{}: {}", call, result));
 }
@@ -35,7 +35,7 @@ void check(int result, const char* call) {
 class ScramnetPlusCard : public Card {
 public:
     ScramnetPlusCard(unsigned unit, Reading reading) : unit_(unit) {
-        check(sp_scram_init(static_cast<int>(unit)), "sp_scram_init");
+        check_scramnet(sp_scram_init(static_cast<int>(unit)), "sp_scram_init");
         scr_lnk_mm(TX_ENB | RX_ENB);
         if (reading == Reading::by_pointer) memory_ = get_base_mem();
     }
@@ -75,7 +75,7 @@ public:
         write(offset, &value, sizeof value);
     }
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
-        check(scr_dma_write(const_cast<void*>(from), offset, bytes), "scr_dma_write");
+        check_scramnet(scr_dma_write(const_cast<void*>(from), offset, bytes), "scr_dma_write");
     }
     void write_byte(std::size_t offset, std::uint8_t value) override {
         reinterpret_cast<SCR_BYTE_PTR>(get_base_mem())[offset] = value;
@@ -88,7 +88,7 @@ public:
     }
     void read(std::size_t offset, void* to, std::size_t bytes) override {
         if (memory_ != nullptr) return read_plainly(memory_, offset, to, bytes);
-        check(scr_dma_read(to, offset, bytes), "scr_dma_read");
+        check_scramnet(scr_dma_read(to, offset, bytes), "scr_dma_read");
     }
 
     void set_write_me_last(bool on) override { scr_wml_mm(on ? WRITE_ME_LAST : WRITE_DIRECT); }

@@ -5,6 +5,7 @@
 #include "rmem/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/doctor/checks.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kDoctorExamples = R"(
 Examples:
   rmem doctor                           for jobs of four ranks
   rmem doctor -n 16                     for jobs of sixteen
@@ -31,7 +32,7 @@ RMEM_LINK=udp a fault of the network is a warning.
 Exit codes: 0 no check failed (warnings cost speed, not function), 1 one did, 2 wrong command
 line.)";
 
-const char* text_of(Verdict verdict) {
+const char* verdict_text(Verdict verdict) {
     switch (verdict) {
         case Verdict::ok: return "ok";
         case Verdict::warn: return "warn";
@@ -42,7 +43,7 @@ const char* text_of(Verdict verdict) {
 
 std::string coloured(Verdict verdict) {
     const int colour = verdict == Verdict::ok ? 32 : verdict == Verdict::warn ? 33 : 31;
-    const std::string text = fmt::format("{:<4}", text_of(verdict));
+    const std::string text = fmt::format("{:<4}", verdict_text(verdict));
     return is_colourful(STDOUT_FILENO) ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : text;
 }
 
@@ -80,7 +81,7 @@ void doctor(unsigned ranks, bool of_fabric, bool as_json) {
         if (finding.verdict == Verdict::fail) ++failures;
         text += line_of(finding);
         report.push_back({{"name", finding.name},
-                          {"verdict", text_of(finding.verdict)},
+                          {"verdict", verdict_text(finding.verdict)},
                           {"found", finding.found},
                           {"advice", finding.advice}});
     }
@@ -112,7 +113,7 @@ void add_doctor(cli::App& app) {
     command->add_flag("--fabric", options->fabric,
                       "Check libfabric's providers for link fabric, and nothing else");
     command->add_flag("--json", options->json, "Print JSON");
-    command->footer(kExamples);
+    command->footer(kDoctorExamples);
     command->callback([options] { doctor(options->ranks, options->fabric, options->json); });
 }
 

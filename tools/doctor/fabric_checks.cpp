@@ -93,11 +93,6 @@ std::optional<std::int64_t> latency_of(const std::string& provider, const std::s
     return times[kRounds / 2];
 }
 
-std::string variable(const char* name) {
-    const char* value = rmem::environment_setting(name);
-    return value == nullptr ? "" : value;
-}
-
 struct Network {
     std::vector<std::string> places;
     std::string lack;
@@ -111,7 +106,7 @@ Finding finding_of(const std::string& provider, const Network& network) {
                 "give another one in RMEM_PROVIDER"};
     }
     try {
-        const auto latency = latency_of(provider, variable("RMEM_INTERFACE"));
+        const auto latency = latency_of(provider, rmem::environment_text("RMEM_INTERFACE"));
         if (latency) {
             return {provider, Verdict::ok,
                     fmt::format("{}: keeps each sender's order (FI_ORDER_SAS); {:.1f} us one way "
@@ -140,7 +135,7 @@ Finding settings_finding(unsigned nodes) {
 
 std::vector<Finding> check_fabric() {
     std::vector<Finding> findings;
-    const std::string wanted = variable("RMEM_PROVIDER");
+    const std::string wanted = rmem::environment_text("RMEM_PROVIDER");
     std::vector<fabric::Offer> offers;
     try {
         offers = fabric::offers(wanted);

@@ -27,7 +27,7 @@ Finding fail(const std::string& name, const std::string& found, const std::strin
     return {name, Verdict::fail, found, advice};
 }
 
-std::string text_of(const HostInterface& one) {
+std::string interface_text(const HostInterface& one) {
     std::vector<std::string> addresses;
     for (const auto ip : one.addresses) addresses.push_back(to_text(ip));
     return fmt::format(
@@ -42,7 +42,7 @@ bool is_usable(const HostInterface& one) {
 std::string usable_interfaces(const NetworkFacts& facts) {
     std::vector<std::string> names;
     for (const auto& one : facts.interfaces) {
-        if (is_usable(one)) names.push_back(text_of(one));
+        if (is_usable(one)) names.push_back(interface_text(one));
     }
     return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
@@ -88,17 +88,17 @@ Finding judge_interface_is_usable(const HostInterface& one) {
     }
     if (!one.does_multicast && !one.is_loop_back) {
         return fail(
-            "interface", fmt::format("{} does no multicast", text_of(one)),
+            "interface", fmt::format("{} does no multicast", interface_text(one)),
             fmt::format("ip link set {} multicast on; where the device cannot (some tunnels), "
                         "list the nodes' addresses in RMEM_GROUP",
                         one.name));
     }
     if (!one.has_carrier) {
         return warn("interface",
-                    fmt::format("{} is up, but nothing is at its other end", text_of(one)),
+                    fmt::format("{} is up, but nothing is at its other end", interface_text(one)),
                     "look at the cable, and at the switch's port");
     }
-    return ok("interface", text_of(one) + " is up");
+    return ok("interface", interface_text(one) + " is up");
 }
 
 Finding judge_interface(const NetworkFacts& facts) {

@@ -39,11 +39,6 @@ constexpr std::int64_t kHearNs = 300'000'000;
 constexpr int kTries = 3;
 constexpr std::size_t kShortBytes = 64;
 
-std::string variable(const char* name) {
-    const char* value = rmem::environment_variable(name);
-    return value == nullptr ? "" : value;
-}
-
 sockaddr_in socket_address(const udp::Address& address) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
@@ -270,9 +265,9 @@ void read_settings(NetworkFacts& facts) {
     const rmem::Environment environment = rmem::Environment::read();
     facts.is_wanted = environment.link == rmem::LinkKind::udp;
     facts.node = environment.node;
-    facts.interface_wanted = variable("RMEM_INTERFACE");
-    facts.is_insecure = variable("RMEM_INSECURE") == "1";
-    const std::string group = variable("RMEM_GROUP");
+    facts.interface_wanted = rmem::environment_text("RMEM_INTERFACE");
+    facts.is_insecure = rmem::environment_text("RMEM_INSECURE") == "1";
+    const std::string group = rmem::environment_text("RMEM_GROUP");
     try {
         facts.endpoints = udp::Endpoints::parse(group, "", nodes_of(environment, group));
     } catch (const rmem::Error& error) {
@@ -283,7 +278,7 @@ void read_settings(NetworkFacts& facts) {
     } catch (const rmem::Error& error) {
         facts.payload_problem = error.what();
     }
-    facts.key_file = variable("RMEM_KEY_FILE");
+    facts.key_file = rmem::environment_text("RMEM_KEY_FILE");
     if (facts.key_file.empty()) return;
     try {
         udp::read_key(facts.key_file);

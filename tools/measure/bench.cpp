@@ -4,6 +4,7 @@
 #include "billboard/boards/layout.hpp"
 #include "rmem/config.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/measure/bench_memory.hpp"
 #include "tools/measure/bench_model.hpp"
 #include "tools/measure/bench_sizes.hpp"
@@ -23,7 +24,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kBenchExamples = R"(
 Figures:
   floor       one cache line bounced between the two processors, and memcpy
   pingpong    one way of a message there and back
@@ -227,8 +228,8 @@ void run(BenchOptions options) {
 
 void add_bench(cli::App& app) {
     auto options = std::make_shared<BenchOptions>();
-    cli::App* bench = app.add_subcommand("bench", "Measure beside the machine's own limit");
-    bench->footer(kExamples);
+    cli::App* bench = app.add_subcommand(kBench.word, kBench.description);
+    bench->footer(kBenchExamples);
     bench->add_option("figure", options->figure, "What to measure")
         ->required()
         ->check(cli::is_member({"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/bench_memory.hpp"
 
+#include "tools/json.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
 
@@ -49,18 +50,18 @@ const std::vector<double>* floor_of(const Series& series, const std::string& nam
     return found;
 }
 
-std::string number(double value) {
-    return value < 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
-}
-
 std::vector<std::string> row_of(const Series& series, const std::string& name) {
     const bench::Percentiles p(series.at(name));
     const auto* floor = is_floor(name) ? nullptr : floor_of(series, name);
     const double floor_ns = floor != nullptr ? bench::median(*floor) : 0;
-    return {name,          std::to_string(p.samples),
-            number(p.p50), number(p.p90),
-            number(p.p99), number(p.p999),
-            number(p.max), floor_ns > 0 ? fmt::format("{:.2f}", p.p50 / floor_ns) : ""};
+    return {name,
+            std::to_string(p.samples),
+            bench::number(p.p50),
+            bench::number(p.p90),
+            bench::number(p.p99),
+            bench::number(p.p999),
+            bench::number(p.max),
+            floor_ns > 0 ? fmt::format("{:.2f}", p.p50 / floor_ns) : ""};
 }
 
 const std::vector<std::string> kHeading = {"case", ">samples", ">p50 ns", ">p90",
@@ -80,7 +81,7 @@ std::string text_of(const Series& series, const std::vector<std::string>& names,
     return page ? lines : rows.text();
 }
 
-nlohmann::json json_of(const Series& series) {
+nlohmann::json percentiles_json(const Series& series) {
     nlohmann::json all = nlohmann::json::object();
     for (const auto& [name, values] : series) {
         const bench::Percentiles p(values);
@@ -109,7 +110,7 @@ void bench_memory(const bench::GroupOptions& group, const MemoryOptions& options
                            {"timing", setting.timing},
                            {"nodes", one.ranks},
                            {"busy", options.plan.busy},
-                           {"series", json_of(series)}});
+                           {"series", percentiles_json(series)}});
             continue;
         }
         show(fmt::format("\n{}{}: {} nodes, {} busy processes; ns\n\n", options.page ? "## " : "",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/bench_model.hpp"
 
+#include "tools/json.hpp"
 #include "tools/measure/model.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"

@@ -2,6 +2,7 @@
 #include "tools/measure/bench_sizes.hpp"
 
 #include "rmem/config.hpp"
+#include "tools/json.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
@@ -47,10 +48,6 @@ bench::SizesPlan plan_of(const bench::GroupOptions& group, const SizesOptions& o
     return plan;
 }
 
-std::string number(double value) {
-    return value < 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
-}
-
 /// Which floor a rhythm has, if any.
 const char* floor_of(const std::string& rhythm) {
     return rhythm == "pingpong" ? "hop" : rhythm == "stream" ? "memcpy" : nullptr;
@@ -83,8 +80,8 @@ std::vector<std::string> row_of(const bench::SizesPlan& plan, const Series& seri
     std::vector<std::string> row = {std::to_string(bytes)};
     for (const std::string& rhythm : plan.rhythms) {
         const char* floor = floor_of(rhythm);
-        if (floor != nullptr) row.push_back(number(bench::median(of(floor))));
-        row.push_back(number(bench::median(of(rhythm))));
+        if (floor != nullptr) row.push_back(bench::number(bench::median(of(floor))));
+        row.push_back(bench::number(bench::median(of(rhythm))));
         if (floor != nullptr) row.push_back(fmt::format("{:.2f}", ratio(of(rhythm), of(floor))));
     }
     return row;
@@ -96,7 +93,7 @@ std::string markdown_row(const std::vector<std::string>& cells) {
     return line + "\n";
 }
 
-std::string text_of(const bench::SizesPlan& plan, const Series& series, bool page) {
+std::string sizes_text(const bench::SizesPlan& plan, const Series& series, bool page) {
     std::vector<std::string> heading = heading_of(plan);
     std::string lines =
         markdown_row(heading) + markdown_row(std::vector<std::string>(heading.size(), "---"));
@@ -144,7 +141,7 @@ void bench_sizes(const bench::GroupOptions& group, const SizesOptions& options, 
     show(fmt::format("\n{}sizes: {} ranks, link {}, layout {}; ns, medians of {} rounds\n{}",
                      options.page ? "## " : "", group.ranks, group.link, group.layout, plan.rounds,
                      options.page ? "\n" : "") +
-         text_of(plan, series, options.page));
+         sizes_text(plan, series, options.page));
 }
 
 }  // namespace tools

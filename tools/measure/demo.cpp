@@ -18,7 +18,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kDemoExamples = R"(
 Examples:
   rmem demo                             half a minute
   rmem demo --quick                     a few seconds, with fewer samples
@@ -158,8 +158,8 @@ void demo(bool quick) {
 
 void add_demo(cli::App& app) {
     auto quick = std::make_shared<bool>(false);
-    cli::App* command = app.add_subcommand("demo", "Show it at work: four processes, one table");
-    command->footer(kExamples);
+    cli::App* command = app.add_subcommand(kDemo.word, kDemo.description);
+    command->footer(kDemoExamples);
     command->add_flag("--quick", *quick, "Fewer samples");
     command->callback([quick] { demo(*quick); });
 }

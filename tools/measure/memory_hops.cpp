@@ -24,8 +24,7 @@ namespace {
 using rmem::Deadline;
 using rmem::now_ns;
 
-constexpr std::int64_t kPatienceNs = 1'000'000'000;  // of one wait; then it is begun again
-constexpr std::int64_t kSettleNs = 3'000'000;        // until a waiter sleeps or spins for good
+constexpr std::int64_t kSettleNs = 3'000'000;  // until a waiter sleeps or spins for good
 constexpr std::size_t kStoresInBatch = 64;
 constexpr in_addr_t kGroup = 0xefff4d4d;  // 239.255.77.77
 

@@ -23,7 +23,6 @@ namespace {
 using rmem::Deadline;
 using rmem::now_ns;
 
-constexpr std::int64_t kPatienceNs = 1'000'000'000;
 constexpr std::size_t kWord = 4;
 constexpr std::size_t kSpan = std::size_t{1} << 20;  ///< of a stream of words
 constexpr std::uint32_t kWordsInStream = 10'000;
@@ -88,7 +87,7 @@ std::vector<std::size_t> block_sizes(const MemoryPlan& plan) {
     return sizes;
 }
 
-void copy_memory(void* to, const void* from, std::size_t bytes) {
+void copied_memory(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
     asm volatile("" : : "r"(to) : "memory");  // no compiler leaves it out
 }
@@ -106,7 +105,7 @@ void blocks(Case& it, std::size_t bytes) {
     while (floor.goes_on()) {
         std::size_t at = 0;
         const auto copy = [&] {
-            copy_memory(to.data() + at, from.data(), bytes);
+            copied_memory(to.data() + at, from.data(), bytes);
             at = (at + bytes) % kStreamBytes;
         };
         const std::size_t copies = std::max<std::size_t>(1, kSpan / bytes);
@@ -173,7 +172,7 @@ void reads(Case& it, std::size_t bytes) {
         };
         const auto count = static_cast<double>(copies);
         ours.add(time_of(copies, [&] { it.node.read(next(), to.data(), bytes); }) / count);
-        floor.add(time_of(copies, [&] { copy_memory(to.data(), bank + next(), bytes); }) / count);
+        floor.add(time_of(copies, [&] { copied_memory(to.data(), bank + next(), bytes); }) / count);
     }
     it.results.put(fmt::format("reads: {}", size_name(bytes)), ours.values());
     it.results.put(fmt::format("reads: floor, memcpy of {}", size_name(bytes)), floor.values());

@@ -47,7 +47,7 @@ double median(std::vector<double> values) {
 }
 
 template <class Operation>
-double time_of(Operation&& operation) {
+double own_time_of(Operation&& operation) {
     const std::int64_t start = now_ns();
     operation();
     return static_cast<double>(now_ns() - start);
@@ -71,7 +71,7 @@ double others_time_of(Operation&& operation) {
 
 template <class Operation>
 double gap_of(std::size_t times, Operation&& operation) {
-    return time_of([&] {
+    return own_time_of([&] {
                for (std::size_t n = 0; n < times; ++n) operation();
            }) /
            static_cast<double>(times);
@@ -80,7 +80,7 @@ double gap_of(std::size_t times, Operation&& operation) {
 /// The cost of a look at the clock is in each of them once.
 double clock_ns() {
     std::vector<double> looks;
-    for (std::size_t i = 0; i < kIterations; ++i) looks.push_back(time_of([] {}));
+    for (std::size_t i = 0; i < kIterations; ++i) looks.push_back(own_time_of([] {}));
     return middle(looks);
 }
 
@@ -153,7 +153,7 @@ private:
         char byte[8] = {};
         std::vector<double> trips;
         for (std::size_t i = 0; i < 10 * kIterations; ++i) {
-            trips.push_back(time_of([&] {
+            trips.push_back(own_time_of([&] {
                                 for (int n = 0; n < 20; ++n) {
                                     if (is_sender()) bbp_send(peer_, byte, 8);
                                     bbp_recv(peer_, byte, 8, nullptr);
@@ -167,7 +167,7 @@ private:
     double one_way(int bytes) {
         std::vector<double> trips;
         for (std::size_t i = 0; i < 10 * kIterations; ++i) {
-            trips.push_back(time_of([&] {
+            trips.push_back(own_time_of([&] {
                                 for (int n = 0; n < 20; ++n) {
                                     if (is_sender()) write(bytes);
                                     read();
@@ -213,7 +213,7 @@ private:
         std::vector<double> writes;
         for (std::size_t i = 0; i < 10 * kIterations; ++i) {
             if (!is_sender()) read();
-            writes.push_back(time_of([&] { write(bytes); }) - clock);
+            writes.push_back(own_time_of([&] { write(bytes); }) - clock);
             if (is_sender()) read();
         }
         say("O_s", middle(writes));
@@ -236,12 +236,12 @@ private:
             const std::int64_t wait = now_ns();
             while (now_ns() - wait < settle) {  // they are on the ring, and nobody polls
             }
-            from_ring.push_back(time_of([&] { read(); }) - clock);
+            from_ring.push_back(own_time_of([&] { read(); }) - clock);
             char* at = nullptr;
             while (dp_read(quiet_, &at) == 0) {
             }
             dp_fsync(quiet_, 1);
-            from_pool.push_back(time_of([&] { read(); }) - clock);
+            from_pool.push_back(own_time_of([&] { read(); }) - clock);
             write(1);
         }
         if (is_sender()) {
@@ -335,7 +335,7 @@ private:
             std::vector<double> times;
             for (std::size_t i = 0; i < kIterations / 4; ++i) {
                 meet();
-                times.push_back(time_of([&] {
+                times.push_back(own_time_of([&] {
                                     for (int n = 0; n < packets; ++n)
                                         is_sender() ? write(packet) : static_cast<void>(read());
                                     is_sender() ? static_cast<void>(read()) : write(4);
@@ -392,7 +392,7 @@ private:
                 constexpr std::size_t kBatch = 64;
                 std::size_t place = 0;
                 for (std::size_t i = 0; i < kIterations; ++i) {
-                    times.push_back(time_of([&] {
+                    times.push_back(own_time_of([&] {
                                         for (std::size_t n = 0; n < kBatch; ++n) {
                                             place = (place + 8192) % (kColdBytes - 8192);
                                             std::memcpy(to.data() + (cold_to ? place : 0),

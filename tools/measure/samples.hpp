@@ -4,9 +4,12 @@
 /// Samples of a figure and their statistics. Percentiles are by nearest rank; nothing is averaged
 /// away and nothing is dropped.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -33,6 +36,11 @@ struct Percentiles {
         max = values.back();
     }
 };
+
+/// As tables show a figure: "12.3", from 100 on "123".
+inline std::string number(double value) {
+    return fmt::format("{:.{}f}", value, value < 100 ? 1 : 0);
+}
 
 inline double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());

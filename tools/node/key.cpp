@@ -3,6 +3,7 @@
 
 #include "rmem/link/udp/key_file.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kKeyExamples = R"(
 Examples:
   rmem key                                       makes rmem.key in this folder
   rmem key --out /etc/rmem/rig.key               somewhere else
@@ -50,7 +51,7 @@ void add_key(cli::App& app) {
     command->add_option("--out", options->out, "The file, which must not exist yet")
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print the result as JSON");
-    command->footer(kExamples);
+    command->footer(kKeyExamples);
     command->callback([options] { make_key(*options); });
 }
 

@@ -41,7 +41,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kNodeExamples = R"(
 Examples:
   rmem node --ring rig --node 0 --nodes 2 --key-file rig.key       on the first host
   rmem node --ring rig --node 1 --nodes 2 --key-file rig.key       on the second
@@ -65,7 +65,7 @@ constexpr std::int64_t kLookNs = 100'000'000;  ///< between looks at what has ha
 constexpr std::int64_t kSignalNs = 1'000'000;  ///< between looks for signals
 constexpr std::int64_t kRestNs = 10'000'000;
 
-constexpr Setting kSettings[] = {
+constexpr Setting kNodeSettings[] = {
     {"--ring", "RMEM_RING", "Name of the ring"},
     {"--node", "RMEM_NODE", "Which node this is, from 0"},
     {"--nodes", "RMEM_NODES", "Number of nodes of the ring"},
@@ -339,7 +339,7 @@ void add_node(cli::App& app) {
     auto options = std::make_shared<NodeOptions>();
     cli::App* command =
         app.add_subcommand("node", "Run a node of link udp for all its programs on this host");
-    options->settings.add_to(*command, kSettings);
+    options->settings.add_to(*command, kNodeSettings);
     options->settings.add_to(*command, kRingSettings);
     options->settings.add_to(*command, kNetworkSettings);
     options->munet.add_to(*command);
@@ -356,7 +356,7 @@ void add_node(cli::App& app) {
                      "Also at this address of the host")
         ->capture_default_str();
     command->add_flag("-q,--quiet", options->quiet, "Print nothing but why it failed");
-    command->footer(kExamples);
+    command->footer(kNodeExamples);
     command->callback([options] { run_node(*options); });
 }
 

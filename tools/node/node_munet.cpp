@@ -16,19 +16,19 @@ namespace tools {
 namespace {
 
 constexpr std::int64_t kSliceNs = 5'000'000;  ///< between looks for signals
-constexpr std::int64_t kOpenNs = 30'000'000'000;
+constexpr std::int64_t kJoinNs = 30'000'000'000;
 
 using ports::munet::Daemon;
-using ports::munet::Network;
 
 /// This node's rank of its ring; it waits for nobody.
 std::unique_ptr<billboard::Endpoint> join(std::shared_ptr<rmem::Ring> ring, unsigned node) {
     billboard::Settings settings = billboard::Settings::read();
     settings.awaits_others = false;
     const rmem::RingConfig& config = ring->config();
-    const rmem::Member member{Network::rank_of(node, config.nodes, config.ranks), node};
+    const rmem::Member member{ports::munet::Network::rank_of(node, config.nodes, config.ranks),
+                              node};
     return billboard::Endpoint::open(std::move(ring), member, settings,
-                                     rmem::Deadline::in(kOpenNs));
+                                     rmem::Deadline::in(kJoinNs));
 }
 
 std::string in_words(const ports::munet::DaemonConfig& config) {
@@ -79,7 +79,7 @@ void run_munet(const MunetOptions& options, const rmem::RingConfig& ring, unsign
     Service service;
     Daemon::Join open;
     if (!is_alone) {
-        open = [joined = rmem::Ring::open(ring, rmem::Deadline::in(kOpenNs), node), node] {
+        open = [joined = rmem::Ring::open(ring, rmem::Deadline::in(kJoinNs), node), node] {
             return join(joined, node);
         };
     }

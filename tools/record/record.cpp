@@ -5,6 +5,7 @@
 #include "rmem/recording/pcap_writer.hpp"
 #include "rmem/recording/recording_writer.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/record/record_source.hpp"
 #include "tools/stop_signals.hpp"
@@ -26,7 +27,7 @@ namespace {
 
 using rmem::RecordedWrite;
 
-constexpr const char* kExamples = R"(
+constexpr const char* kRecordExamples = R"(
 Examples:
   rmem record rig                            rig-<date>-<time>.rmemrec, until Ctrl-C or the end
   rmem record rig -o flight.rmemrec --for 10s
@@ -281,7 +282,7 @@ void add_record(cli::App& app) {
     command->add_option("--wait", options->wait, "Wait this long for the ring to be there");
     command->add_flag("--replace", options->replace, "Replace a file that is there");
     command->add_flag("--json", options->json, "Print the result as JSON");
-    command->footer(kExamples);
+    command->footer(kRecordExamples);
     command->callback([options] { record(*options); });
 }
 

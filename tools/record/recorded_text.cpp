@@ -13,7 +13,6 @@
 
 namespace tools {
 
-using nlohmann::json;
 using rmem::RecordedWrite;
 
 namespace {
@@ -66,7 +65,7 @@ struct Sum {
         ++writes;
         bytes += write.words.size();
     }
-    json to_json() const { return {{"writes", writes}, {"bytes", bytes}}; }
+    nlohmann::json to_json() const { return {{"writes", writes}, {"bytes", bytes}}; }
 };
 
 /// Adds up what is in a recording.
@@ -91,10 +90,10 @@ struct Totals {
     }
 };
 
-json nodes_json(const std::vector<Sum>& nodes) {
-    json result = json::array();
+nlohmann::json nodes_json(const std::vector<Sum>& nodes) {
+    nlohmann::json result = nlohmann::json::array();
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-        json entry = nodes[node].to_json();
+        nlohmann::json entry = nodes[node].to_json();
         entry["node"] = node;
         result.push_back(entry);
     }
@@ -115,23 +114,23 @@ std::string write_text(const RecordedWrite& write, const rmem::RecordingInfo& in
     return text + "\n";
 }
 
-json write_json(const RecordedWrite& write, const rmem::RecordingInfo& info) {
-    json words = json::array();
+nlohmann::json write_json(const RecordedWrite& write, const rmem::RecordingInfo& info) {
+    nlohmann::json words = nlohmann::json::array();
     for (std::size_t i = 0; i < write.words.size() / rmem::kWordBytes; ++i) {
         words.push_back(word_of(write, i));
     }
-    json result = {{"time_ns", write.time_ns - info.start_ns},
-                   {"wall_ns", info.wall_ns(write.time_ns)},
-                   {"node", write.node},
-                   {"rank", write.rank},
-                   {"offset", write.offset},
-                   {"flags", flag_names(write.flags)},
-                   {"words", words}};
+    nlohmann::json result = {{"time_ns", write.time_ns - info.start_ns},
+                             {"wall_ns", info.wall_ns(write.time_ns)},
+                             {"node", write.node},
+                             {"rank", write.rank},
+                             {"offset", write.offset},
+                             {"flags", flag_names(write.flags)},
+                             {"words", words}};
     if ((write.flags & RecordedWrite::kApplied) != 0) result["delay_ns"] = write.delay_ns;
     return result;
 }
 
-json summary_json(rmem::RecordingReader& reader) {
+nlohmann::json summary_json(rmem::RecordingReader& reader) {
     const rmem::RecordingInfo& info = reader.info();
     Totals totals;
     totals.nodes.resize(info.config.nodes);
@@ -160,7 +159,7 @@ json summary_json(rmem::RecordingReader& reader) {
             {"tail_bytes", report.tail_bytes}};
 }
 
-std::string summary_text(const json& summary) {
+std::string summary_text(const nlohmann::json& summary) {
     const auto number = [&](const char* key) { return summary[key].get<std::uint64_t>(); };
     const auto start = summary["start_wall_ns"].get<std::int64_t>();
     const auto& writes = summary["writes"];
@@ -180,7 +179,7 @@ std::string summary_text(const json& summary) {
         text += fmt::format("  {} times writes were missed\n", number("missed"));
     }
     Table table({">node", ">writes", ">bytes"});
-    for (const json& node : summary["by_node"]) {
+    for (const nlohmann::json& node : summary["by_node"]) {
         if (node["writes"] == 0) continue;
         table.add({fmt::to_string(node["node"].get<unsigned>()),
                    fmt::to_string(node["writes"].get<std::uint64_t>()),

@@ -5,6 +5,7 @@
 #include "rmem/recording/pcap_writer.hpp"
 #include "rmem/ring.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/record/recorded_text.hpp"
 #include "tools/record/ring_replay.hpp"
@@ -26,7 +27,7 @@ namespace {
 using rmem::RecordedWrite;
 using rmem::RecordingReader;
 
-constexpr const char* kExamples = R"(
+constexpr const char* kReplayExamples = R"(
 Examples:
   rmem replay flight.rmemrec                        its contents, and whether it is whole
   rmem replay flight.rmemrec --print --node 2       its writes as text; --json for programs
@@ -147,7 +148,7 @@ std::shared_ptr<rmem::Ring> open_ring(const ReplayOptions& options, rmem::RingCo
                             options.node.value_or(0));
 }
 
-unsigned node_of(unsigned rank, const rmem::RingConfig& config) {
+unsigned replaying_node(unsigned rank, const rmem::RingConfig& config) {
     return rank * config.nodes / config.ranks;
 }
 
@@ -155,7 +156,7 @@ unsigned node_of(unsigned rank, const rmem::RingConfig& config) {
 unsigned free_rank(const rmem::Ring& ring, std::optional<unsigned> node) {
     const rmem::RingConfig& config = ring.config();
     for (unsigned rank = 0; rank < config.ranks; ++rank) {
-        if (node && node_of(rank, config) != *node) continue;
+        if (node && replaying_node(rank, config) != *node) continue;
         if (!ring.is_alive(rank)) return rank;
     }
     throw rmem::Error(
@@ -260,7 +261,7 @@ void play(RecordingReader& reader, const Selection& selection, const ReplayOptio
     const bool is_remote = ring->config().is_remote();
     const auto own = is_remote ? std::optional(ring->own_node()) : options.node;
     const unsigned rank = options.as_rank ? *options.as_rank : free_rank(*ring, own);
-    rmem::Node node(ring, {rank, is_remote ? *own : node_of(rank, ring->config())});
+    rmem::Node node(ring, {rank, is_remote ? *own : replaying_node(rank, ring->config())});
     const std::int64_t start = rmem::now_ns();
     RingReplay replay(node, reader, selection, stop);
     Steps steps(reader.info(), stop, options.json);
@@ -338,7 +339,7 @@ void add_replay(cli::App& app) {
     command->add_option("--until", options->until, "End this long after the start");
     command->add_option("--node", options->node, "Only the writes of this node");
     command->add_flag("--json", options->json, "Print JSON");
-    command->footer(kExamples);
+    command->footer(kReplayExamples);
     command->callback([options] { replay(*options); });
 }
 

@@ -4,6 +4,7 @@
 #include "ports/munet/counter_board.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/run/cleaning.hpp"
 
@@ -17,7 +18,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kCleanExamples = R"(
 Examples:
   rmem clean                            all rings of this host that nobody is left in, and
                                         counters of MU-Net daemons
@@ -132,7 +133,7 @@ void add_clean(cli::App& app) {
                       "Also an object that is no ring, if no live process holds a lock on it");
     command->add_flag("--dry-run", options->dry_run, "Only print what would be removed");
     command->add_flag("--json", options->json, "Print JSON");
-    command->footer(kExamples);
+    command->footer(kCleanExamples);
     command->callback([options] { clean(*options); });
 }
 

@@ -4,6 +4,7 @@
 #include "billboard/boards/layout.hpp"
 #include "rmem/ring.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"~(
+constexpr const char* kEnvExamples = R"~(
 Examples:
   rmem env rig                          its settings, a line for each
   eval "$(rmem env rig --rank 2)"       and the next program of this shell is its rank 2
@@ -81,7 +82,7 @@ void add_env(cli::App& app) {
     add_ring(*command, options->ring)->required();
     command->add_option("--rank", options->rank, "And this rank");
     command->add_flag("--json", options->json, "Print JSON");
-    command->footer(kExamples);
+    command->footer(kEnvExamples);
     command->callback([options] { env(*options); });
 }
 

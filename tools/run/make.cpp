@@ -5,6 +5,7 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/settings.hpp"
 #include "tools/usage.hpp"
@@ -25,7 +26,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kMakeExamples = R"(
 Examples:
   rmem make rig -n 4 --link ring --size 64K         four ranks with a bank each
   rmem make rig 0x100=42 0x104=1.5:f32 0x40=up:text with values in it
@@ -37,7 +38,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 constexpr std::int64_t kMakeNs = 10'000'000'000;
 
-constexpr Setting kSettings[] = {
+constexpr Setting kMakeSettings[] = {
     {"-n,--ranks", "RMEM_RANKS", "Number of ranks it has room for (default: one per node)"},
     {"--nodes", "RMEM_NODES", "Nodes (default: one per rank)"},
     {"--link", "RMEM_LINK", "direct or ring"},
@@ -201,7 +202,7 @@ void add_make(cli::App& app) {
     command->add_option(
         "VALUE", options->values,
         fmt::format("OFFSET=VALUE or OFFSET=VALUE:TYPE (default u32): {}", kCellTypes));
-    options->settings.add_to(*command, kSettings);
+    options->settings.add_to(*command, kMakeSettings);
     for (const Setting& setting : kRingSettings) {
         const std::string variable = setting.variable;  // these two are of programs, not of a ring
         if (variable == "RMEM_FAULTS" || variable == "RMEM_JOIN_TIMEOUT") continue;
@@ -213,7 +214,7 @@ void add_make(cli::App& app) {
         ->capture_default_str()
         ->needs(from);
     command->add_flag("--json", options->json, "Print the new ring as JSON");
-    command->footer(kExamples);
+    command->footer(kMakeExamples);
     command->callback([options] { make(*options); });
 }
 

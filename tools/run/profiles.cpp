@@ -4,6 +4,7 @@
 #include "rmem/config.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kProfilesExamples = R"(
 Examples:
   rmem profiles                                     all of them, for a ring of four nodes
   rmem profiles --nodes 16                          bounds for sixteen nodes
@@ -139,7 +140,7 @@ void add_profiles(cli::App& app) {
         ->check(cli::range(1U, rmem::kMaxNodes))
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print JSON");
-    command->footer(kExamples);
+    command->footer(kProfilesExamples);
     command->callback([options] { profiles(*options); });
 }
 

@@ -41,7 +41,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kRunExamples = R"(
 Examples:
   rmem run -n 4 -- ./program --its=options
   rmem run -n 2 --link ring --timing scramnet-burst -- ./program
@@ -70,7 +70,7 @@ there.)";
 constexpr int kExitRunFailed = 125;
 constexpr std::int64_t kMakeNs = 10'000'000'000;
 
-constexpr Setting kSettings[] = {
+constexpr Setting kRunSettings[] = {
     {"--ring", "RMEM_RING", "Name of the ring (default: one that nobody else has)"},
     {"--nodes", "RMEM_NODES", "Nodes; ranks are dealt out in order (default: one per rank)"},
     {"--link", "RMEM_LINK", "direct, ring or udp"},
@@ -98,7 +98,7 @@ RingKeys ring_keys() {
     const auto add = [&](std::span<const Setting> settings) {
         for (const Setting& setting : settings) keys.emplace(setting.option + 2, setting.variable);
     };
-    add(kSettings);
+    add(kRunSettings);
     add(kRingSettings);
     auto name = keys.extract("ring");
     name.key() = "name";
@@ -255,7 +255,7 @@ std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned n
 
 /// On link udp: a key that only this user's processes can read, until this one ends. Datagrams pass
 /// where all users of the host may listen and send.
-rmem::Descriptor make_key(const std::vector<std::shared_ptr<rmem::Ring>>& rings) {
+rmem::Descriptor make_own_key(const std::vector<std::shared_ptr<rmem::Ring>>& rings) {
     const char* insecure = rmem::environment_setting("RMEM_INSECURE");
     const bool has_one = rmem::environment_setting("RMEM_KEY_FILE") != nullptr ||
                          (insecure != nullptr && insecure != std::string_view("0"));
@@ -308,7 +308,7 @@ int run(const RunOptions& options) {
     std::vector<std::shared_ptr<rmem::Ring>> rings;
     for (unsigned node = 0; node < segments.size(); ++node)
         rings.push_back(make_ring(config, node, held));
-    const rmem::Descriptor key = make_key(rings);
+    const rmem::Descriptor key = make_own_key(rings);
     RunReport report(options.json, config.ranks);
     report.ring(config);
     std::optional<NodeProcesses> nodes;
@@ -380,14 +380,14 @@ void add_run(cli::App& app) {
                     ->add_option("--rig", options->rig,
                                  "A file (TOML) with the ring, and each rank's program")
                     ->excludes(ranks);
-    options->settings.add_to(*command, kSettings);
+    options->settings.add_to(*command, kRunSettings);
     options->settings.add_to(*command, kRingSettings);
     add_behaviour(*command, *options);
     command
         ->add_option("PROGRAM", options->words,
                      "Program and its arguments, after --; further ones follow ':'")
         ->excludes(rig);
-    command->footer(kExamples);
+    command->footer(kRunExamples);
     command->callback([options] { end_with(run_or_say_why(*options)); });
 }
 

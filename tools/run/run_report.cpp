@@ -12,8 +12,6 @@
 
 namespace tools {
 
-using nlohmann::json;
-
 namespace {
 
 std::string ranks_text(const std::vector<unsigned>& ranks) {
@@ -54,13 +52,13 @@ void RunReport::started(unsigned rank, pid_t pid) {
 
 bool RunReport::output(unsigned rank, int fd, std::string_view line, bool whole) {
     if (!json_) return output_.line(rank, fd, line, whole);
-    const json event = {{"event", "output"},
-                        {"rank", rank},
-                        {"stream", fd == STDOUT_FILENO ? "stdout" : "stderr"},
-                        {"text", line},
-                        {"whole", whole}};
+    const nlohmann::json event = {{"event", "output"},
+                                  {"rank", rank},
+                                  {"stream", fd == STDOUT_FILENO ? "stdout" : "stderr"},
+                                  {"text", line},
+                                  {"whole", whole}};
     return write_all(STDOUT_FILENO,
-                     event.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+                     event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void RunReport::ended(const RankEnd& end) {
@@ -68,7 +66,8 @@ void RunReport::ended(const RankEnd& end) {
           {"rank", end.rank},
           {"pid", end.pid},
           {"exit_code", end.exit_code()},
-          {"signal", WIFSIGNALED(end.status) ? json(signal_name(WTERMSIG(end.status))) : json()},
+          {"signal", WIFSIGNALED(end.status) ? nlohmann::json(signal_name(WTERMSIG(end.status)))
+                                             : nlohmann::json()},
           {"after_ns", end.after_ns},
           {"expected", end.expected}});
     if (!end.failed() || end.expected) return;
@@ -107,7 +106,7 @@ void RunReport::summary(int exit_code, std::int64_t after_ns, const std::string&
     emit({{"event", "summary"},
           {"exit_code", exit_code},
           {"after_ns", after_ns},
-          {"ring_kept", ring_kept.empty() ? json() : json(ring_kept)}});
+          {"ring_kept", ring_kept.empty() ? nlohmann::json() : nlohmann::json(ring_kept)}});
     if (!ring_kept.empty()) say(ring_kept);
 }
 
@@ -117,7 +116,7 @@ void RunReport::say(const std::string& sentence) {
     write_all(STDERR_FILENO, "rmem run: " + sentence + "\n");
 }
 
-void RunReport::emit(const json& event) {
+void RunReport::emit(const nlohmann::json& event) {
     if (json_) write_all(STDOUT_FILENO, event.dump() + "\n");
 }
 

@@ -21,7 +21,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kServeExamples = R"(
 Examples:
   rmem serve --ring rig --nodes 2 --node 0             a node of its own, at 127.0.0.1 port 5565
   rmem serve --unit 0                                  that of `rmem node --unit 0`
@@ -35,7 +35,7 @@ asks who it is. Only this host reaches 127.0.0.1. For others take a tunnel, as a
 Programs for RFM2g cards on Windows are such clients: rfm2g(7).
 Exit codes: 0 told to end by SIGTERM, SIGINT or SIGHUP; 1 failed; 2 wrong command line.)";
 
-constexpr Setting kSettings[] = {
+constexpr Setting kServeSettings[] = {
     {"--ring", "RMEM_RING", "Name of the ring"},
     {"--node", "RMEM_NODE", "Which node this is, from 0"},
     {"--nodes", "RMEM_NODES", "Number of nodes of the ring"},
@@ -85,14 +85,14 @@ void run_serve(const ServeOptions& options) {
 void add_serve(cli::App& app) {
     auto options = std::make_shared<ServeOptions>();
     cli::App* command = app.add_subcommand("serve", "Let programs elsewhere use a node");
-    options->settings.add_to(*command, kSettings);
+    options->settings.add_to(*command, kServeSettings);
     options->settings.add_to(*command, kRingSettings);
     command->add_option("--unit", options->unit,
                         "The node of the cards' unit of that number, from 0");
     command
         ->add_option("--listen", options->listen, "Address and port of this host; port 0: any one")
         ->capture_default_str();
-    command->footer(kExamples);
+    command->footer(kServeExamples);
     command->callback([options] { run_serve(*options); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/scale_links.hpp"
 
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>

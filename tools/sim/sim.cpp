@@ -7,7 +7,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kSimExamples = R"(
 Examples:
   rmem sim paper                        the 1999 paper's numbers beside the simulation's
   rmem sim paper --figure 4 --data      one of its figures as columns
@@ -22,8 +22,8 @@ Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 }  // namespace
 
 void add_sim(cli::App& app) {
-    cli::App* sim = app.add_subcommand("sim", "Simulate: the library in virtual time");
-    sim->footer(kExamples);
+    cli::App* sim = app.add_subcommand(kSim.word, kSim.description);
+    sim->footer(kSimExamples);
     sim->require_subcommand(1);
     for (const auto add : {add_sim_paper, add_sim_scale, add_sim_hunt, add_sim_replay}) add(*sim);
 }

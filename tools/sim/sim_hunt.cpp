@@ -6,6 +6,7 @@
 #include "simulator/hunt/jobs.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/sim/sim.hpp"
 
@@ -22,7 +23,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kSimHuntExamples = R"(
 A seed is four simulated ranks that exchange at least 2000 messages while at least 20 faults meet
 them: writes delayed, lost or repeated, cables cut, links clogged, processes stopped and killed,
 cards failing and coming back. Every event is checked; equal seeds are equal runs. With --link udp
@@ -114,7 +115,7 @@ std::string failures_text(const simulator::HuntResult& result, const simulator::
                       subject.seeds_file, subject.shrink(first->seed), subject.option);
 }
 
-nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
+nlohmann::json hunt_json(const simulator::HuntResult& result, double seconds) {
     nlohmann::json json = {{"seeds", result.seeds},
                            {"seconds", seconds},
                            {"messages", result.all.messages},
@@ -153,7 +154,7 @@ void hunt(const HuntCommand& command) {
     const double seconds = seconds_since(start);
     const auto never_met = result.never_met();
     if (command.json) {
-        show_json(json_of(result, seconds));
+        show_json(hunt_json(result, seconds));
     } else {
         std::string text =
             met_text(result) + "\n" + failures_text(result, plan.subject, !command.no_shrink);
@@ -177,7 +178,7 @@ void add_sim_hunt(cli::App& sim) {
     auto options = std::make_shared<HuntCommand>();
     cli::App* command =
         sim.add_subcommand("hunt", "Look for faults: random traffic under random trouble");
-    command->footer(kExamples);
+    command->footer(kSimHuntExamples);
     cli::Option* link = command
                             ->add_option("--link", options->link,
                                          "ring: the billboard on it; udp, fabric: their protocol")

@@ -3,6 +3,7 @@
 
 #include "simulator/paper/figures.hpp"
 #include "simulator/paper/table.hpp"
+#include "tools/json.hpp"
 #include "tools/measure/figures.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
@@ -18,7 +19,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kSimPaperExamples = R"(
 Columns: the paper's number (B1 to B21) or the ring's, what it is, the value printed, the value
 simulated, how much that is above it, and whether it is given (put into the model), fitted (a
 constant was chosen by it), predicted, or not modelled (needs another network's curve).
@@ -72,7 +73,7 @@ nlohmann::json value_of(const std::optional<double>& value) {
     return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
-nlohmann::json json_of(const std::vector<simulator::Row>& rows) {
+nlohmann::json paper_json(const std::vector<simulator::Row>& rows) {
     nlohmann::json all = nlohmann::json::array();
     for (const simulator::Row& row : rows) {
         all.push_back({{"id", row.id},
@@ -96,7 +97,7 @@ std::string number(const std::optional<double>& value) {
     return fmt::format("{:.{}f}", *value, whole ? 0 : *value < 10 ? 2 : 1);
 }
 
-std::string table_of(const std::vector<simulator::Row>& rows, bool here) {
+std::string paper_table(const std::vector<simulator::Row>& rows, bool here) {
     std::vector<std::string> heading = {"",           "what",   "unit",    ">paper",
                                         ">simulated", ">error", "standing"};
     if (here) heading.push_back(">here");
@@ -118,11 +119,11 @@ std::string table_of(const std::vector<simulator::Row>& rows, bool here) {
     return table.text();
 }
 
-nlohmann::json json_of(const simulator::Figure& figure) {
+nlohmann::json paper_json(const simulator::Figure& figure) {
     return {{"title", figure.title}, {"columns", figure.columns}, {"rows_ps", figure.rows}};
 }
 
-std::string table_of(const simulator::Figure& figure) {
+std::string paper_table(const simulator::Figure& figure) {
     std::vector<std::string> heading;
     for (const std::string& column : figure.columns) heading.push_back(">" + column);
     Table table(heading);
@@ -138,8 +139,8 @@ std::string table_of(const simulator::Figure& figure) {
 
 void show_figure(const PaperOptions& options) {
     const simulator::Figure figure = simulator::figure(options.figure);
-    if (options.json) return show_json(json_of(figure));
-    show(options.data ? simulator::data_of(figure) : table_of(figure));
+    if (options.json) return show_json(paper_json(figure));
+    show(options.data ? simulator::data_of(figure) : paper_table(figure));
 }
 
 void paper(const PaperOptions& options) {
@@ -147,8 +148,8 @@ void paper(const PaperOptions& options) {
     if (options.data) cli::refuse("--data", "goes with --figure");
     std::vector<simulator::Row> rows = simulator::paper_table();
     if (options.here) measure_here(rows);
-    if (options.json) return show_json(json_of(rows));
-    show(table_of(rows, options.here));
+    if (options.json) return show_json(paper_json(rows));
+    show(paper_table(rows, options.here));
 }
 
 }  // namespace
@@ -157,7 +158,7 @@ void add_sim_paper(cli::App& sim) {
     auto options = std::make_shared<PaperOptions>();
     cli::App* command =
         sim.add_subcommand("paper", "Print the paper's numbers beside the simulation's");
-    command->footer(kExamples);
+    command->footer(kSimPaperExamples);
     command->add_option("--figure", options->figure, "Print one of the paper's figures instead")
         ->check(cli::range(1, 6));
     command->add_flag("--data", options->data, "Print the figure as a data file");

@@ -22,7 +22,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kSimReplayExamples = R"(
 The columns of a trace:
   time_us  virtual time           event  what happened (below)
   node     where                  rank   the process that did it, or -
@@ -207,7 +207,7 @@ void replay(const ReplayCommand& command) {
 void add_sim_replay(cli::App& sim) {
     auto options = std::make_shared<ReplayCommand>();
     cli::App* command = sim.add_subcommand("replay", "Replay one seed of the hunt, event by event");
-    command->footer(kExamples);
+    command->footer(kSimReplayExamples);
     command->add_option("seed", options->seed, "The seed, as a number or as a hunt has printed it")
         ->required();
     cli::Option* link =

@@ -3,6 +3,7 @@
 // links udp and fabric what a write costs.
 
 #include "simulator/paper/scale.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/sim/scale_links.hpp"
 #include "tools/sim/sim.hpp"
@@ -17,7 +18,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kSimScaleExamples = R"(
 On link ring, columns: nodes and how they are arranged (8x8: 8 rings of 8, joined by a ring of
 bridges), ranks of the billboard; in microseconds a bbp_mcast of 4 bytes to all ranks, a bbp_barrier
 as in the paper, one word from a node to all others, and a barrier of all nodes by a word each.
@@ -47,17 +48,17 @@ struct ScaleOptions {
     bool json = false;
 };
 
-std::string us(std::int64_t ps) {
+std::string us_of(std::int64_t ps) {
     const std::int64_t ns = (ps + 500) / 1000;
     return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
 }
 
 std::vector<std::string> times_of(const simulator::ScalePoint& point) {
-    return {us(point.multicast_ps), us(point.barrier_ps), us(point.word_ps),
-            us(point.word_barrier_ps)};
+    return {us_of(point.multicast_ps), us_of(point.barrier_ps), us_of(point.word_ps),
+            us_of(point.word_barrier_ps)};
 }
 
-nlohmann::json json_of(const simulator::ScalePoint& point) {
+nlohmann::json point_json(const simulator::ScalePoint& point) {
     return {{"nodes", point.place.nodes()},
             {"rings", point.place.rings},
             {"ranks", point.place.ranks},
@@ -68,7 +69,7 @@ nlohmann::json json_of(const simulator::ScalePoint& point) {
 }
 
 /// Blank lines divide one ring from hierarchies, so that gnuplot finds them as blocks.
-std::string data_of(const std::vector<simulator::ScalePoint>& points) {
+std::string points_data(const std::vector<simulator::ScalePoint>& points) {
     std::string text = "# nodes | rings | ranks | multicast | barrier | word | word barrier (us)\n";
     bool hierarchies = false;
     for (const simulator::ScalePoint& point : points) {
@@ -81,7 +82,7 @@ std::string data_of(const std::vector<simulator::ScalePoint>& points) {
     return text;
 }
 
-std::string table_of(const std::vector<simulator::ScalePoint>& points) {
+std::string points_table(const std::vector<simulator::ScalePoint>& points) {
     Table table({">nodes", ">rings", ">ranks", ">multicast", ">barrier", ">word", ">word barrier"});
     for (const simulator::ScalePoint& point : points) {
         const simulator::Place& place = point.place;
@@ -108,11 +109,11 @@ void scale(const ScaleOptions& options) {
     }
     if (options.json) {
         nlohmann::json all = nlohmann::json::array();
-        for (const simulator::ScalePoint& point : points) all.push_back(json_of(point));
+        for (const simulator::ScalePoint& point : points) all.push_back(point_json(point));
         return show_json(all);
     }
-    if (options.data) return show(data_of(points));
-    show("in us\n" + table_of(points));
+    if (options.data) return show(points_data(points));
+    show("in us\n" + points_table(points));
 }
 
 }  // namespace
@@ -120,7 +121,7 @@ void scale(const ScaleOptions& options) {
 void add_sim_scale(cli::App& sim) {
     auto options = std::make_shared<ScaleOptions>();
     cli::App* command = sim.add_subcommand("scale", "Time what more and more nodes cost");
-    command->footer(kExamples);
+    command->footer(kSimScaleExamples);
     command->add_option("--link", options->link, "Whose nodes")
         ->check(cli::is_member({"ring", "udp", "fabric"}))
         ->capture_default_str();

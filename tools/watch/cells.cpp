@@ -19,7 +19,7 @@ namespace tools {
 
 namespace {
 
-using Kind = CellType::Kind;
+using CellKind = CellType::Kind;
 
 UsageError malformed(const std::string& text, const std::string& wanted) {
     return UsageError(fmt::format("the value '{}' is not {}; choose the type with --as ({})", text,
@@ -28,21 +28,21 @@ UsageError malformed(const std::string& text, const std::string& wanted) {
 
 /// "u32" without its byte order.
 std::optional<CellType> plain_type(std::string_view name) {
-    if (name == "text") return CellType{Kind::text, 1};
+    if (name == "text") return CellType{CellKind::text, 1};
     if (name == "bits") name = "bits32";
-    constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds = {{
-        {"bits", Kind::bits},
-        {"u", Kind::unsigned_number},
-        {"i", Kind::signed_number},
-        {"x", Kind::hexadecimal},
-        {"f", Kind::real},
+    constexpr std::array<std::pair<std::string_view, CellKind>, 5> kKinds = {{
+        {"bits", CellKind::bits},
+        {"u", CellKind::unsigned_number},
+        {"i", CellKind::signed_number},
+        {"x", CellKind::hexadecimal},
+        {"f", CellKind::real},
     }};
     for (const auto& [prefix, kind] : kKinds) {
         if (!name.starts_with(prefix)) continue;
         const std::string_view width = name.substr(prefix.size());
         const bool is_narrow = width == "8" || width == "16";
         if (!is_narrow && width != "32" && width != "64") return std::nullopt;
-        if (is_narrow && kind == Kind::real) return std::nullopt;
+        if (is_narrow && kind == CellKind::real) return std::nullopt;
         const std::size_t bytes = width == "8" ? 1 : width == "16" ? 2 : width == "32" ? 4 : 8;
         return CellType{kind, bytes};
     }
@@ -167,14 +167,15 @@ std::string cell_text(const CellType& type, std::span<const std::byte> bytes) {
     if (type.is_text()) return printable(text_of(bytes));
     const auto value = in_host_order(type, bytes);
     switch (type.kind) {
-        case Kind::unsigned_number: return fmt::format("{}", unsigned_of(value));
-        case Kind::signed_number: return fmt::format("{}", signed_of(value));
-        case Kind::hexadecimal: return fmt::format("0x{:0{}x}", unsigned_of(value), 2 * type.bytes);
-        case Kind::bits: return fmt::format("0b{:0{}b}", unsigned_of(value), 8 * type.bytes);
-        case Kind::real:
+        case CellKind::unsigned_number: return fmt::format("{}", unsigned_of(value));
+        case CellKind::signed_number: return fmt::format("{}", signed_of(value));
+        case CellKind::hexadecimal:
+            return fmt::format("0x{:0{}x}", unsigned_of(value), 2 * type.bytes);
+        case CellKind::bits: return fmt::format("0b{:0{}b}", unsigned_of(value), 8 * type.bytes);
+        case CellKind::real:
             return type.bytes == 4 ? fmt::format("{}", as<float>(value))
                                    : fmt::format("{}", as<double>(value));
-        case Kind::text: break;
+        case CellKind::text: break;
     }
     return {};
 }
@@ -183,9 +184,9 @@ nlohmann::json cell_json(const CellType& type, std::span<const std::byte> bytes)
     if (type.is_text()) return text_of(bytes);
     const auto value = in_host_order(type, bytes);
     switch (type.kind) {
-        case Kind::unsigned_number: return unsigned_of(value);
-        case Kind::signed_number: return signed_of(value);
-        case Kind::real:
+        case CellKind::unsigned_number: return unsigned_of(value);
+        case CellKind::signed_number: return signed_of(value);
+        case CellKind::real:
             return type.bytes == 4 ? real_json(as<float>(value)) : real_json(as<double>(value));
         default: return cell_text(type, bytes);
     }
@@ -194,17 +195,17 @@ nlohmann::json cell_json(const CellType& type, std::span<const std::byte> bytes)
 std::vector<std::byte> parse_cell(const CellType& type, const std::string& text) {
     std::vector<std::byte> bytes;
     switch (type.kind) {
-        case Kind::text:
+        case CellKind::text:
             bytes.resize(text.size() + 1);  // with the zero that ends it
             std::memcpy(bytes.data(), text.data(), text.size());
             return bytes;
-        case Kind::real:
+        case CellKind::real:
             bytes = type.bytes == 4
                         ? bytes_of(std::bit_cast<std::uint32_t>(parse_real<float>(text)), 4)
                         : bytes_of(std::bit_cast<std::uint64_t>(parse_real<double>(text)), 8);
             break;
         default:
-            bytes = bytes_of(parse_whole(text, type.bytes, type.kind == Kind::signed_number),
+            bytes = bytes_of(parse_whole(text, type.bytes, type.kind == CellKind::signed_number),
                              type.bytes);
     }
     return in_host_order(type, bytes);

@@ -2,6 +2,7 @@
 // `rmem dump`: a bank's bytes, for people, for files and for programs.
 
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
@@ -19,7 +20,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kDumpExamples = R"(
 Examples:
   rmem dump my-ring                              the user's memory; repeated lines shown as *
   rmem dump my-ring --from 0x100 --to 0x200
@@ -153,7 +154,7 @@ void add_dump(cli::App& app) {
         ->capture_default_str();
     command->add_flag("--system", options->system, "Up to the end of the system's regions");
     command->add_flag("--json", options->json, "As --format json");
-    command->footer(kExamples);
+    command->footer(kDumpExamples);
     command->callback([options] { dump(*options); });
 }
 

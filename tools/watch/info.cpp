@@ -3,6 +3,7 @@
 
 #include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/munet_report.hpp"
 #include "tools/watch/ring_report.hpp"

@@ -19,7 +19,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kMetricsExamples = R"(
 Examples:
   rmem metrics my-ring --port 9464                  then: curl http://127.0.0.1:9464/metrics
   rmem metrics my-ring --port 0                     any free port; the first line says which
@@ -75,7 +75,7 @@ void add_metrics(cli::App& app) {
     command->add_option("--wait", options->wait, "Wait this long for the ring to be there");
     command->add_option("--metrics-address", options->address, "Also at this address of the host")
         ->capture_default_str();
-    command->footer(kExamples);
+    command->footer(kMetricsExamples);
     command->callback([options] { run_metrics(*options); });
 }
 

@@ -68,7 +68,7 @@ void write_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::u
     rmem::WordSleepers(*ring).wake(first, end - first);
 }
 
-std::optional<unsigned> first_live_node(const rmem::Ring& ring) {
+std::optional<unsigned> live_node(const rmem::Ring& ring) {
     for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
         // relaxed is enough: a node that has just changed is as good
         if (ring.is_alive(rank)) return ring.rank(rank).node.load(std::memory_order_relaxed);
@@ -154,7 +154,7 @@ unsigned write_from_outside(const std::shared_ptr<rmem::Ring>& ring, std::option
                             std::uint64_t offset, const Bytes& bytes) {
     const rmem::RingConfig& config = ring->config();
     if (config.is_remote()) refuse_udp(config);
-    const auto live = first_live_node(*ring);
+    const auto live = live_node(*ring);
     const unsigned writer = node.value_or(live.value_or(0));
     if (config.link == rmem::LinkKind::direct) {
         write_direct(ring, writer, offset, bytes);

@@ -2,6 +2,7 @@
 // `rmem peek`: prints values from a bank.
 
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/bank_view.hpp"
 #include "tools/watch/cells.hpp"
@@ -16,7 +17,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kPeekExamples = R"(
 Examples:
   rmem peek my-ring 0x100               one word
   rmem peek my-ring 0x100 8 --as f32    eight numbers, one on each line
@@ -76,7 +77,7 @@ void add_peek(cli::App& app) {
                         "Node of the bank (default: the first; on link udp the one that is here)");
     command->add_flag("--system", options->system, "The memory above the user's, too");
     command->add_flag("--json", options->json, "Print JSON");
-    command->footer(kExamples);
+    command->footer(kPeekExamples);
     command->callback([options] { peek(*options); });
 }
 

@@ -4,6 +4,7 @@
 // From outside (tools/watch/outside_write.hpp), or as a rank that is not running.
 
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/bank_view.hpp"
 #include "tools/watch/cells.hpp"
@@ -20,7 +21,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kPokeExamples = R"(
 Examples:
   rmem poke my-ring 0x100 42                        one word
   rmem poke my-ring 0x100 1.5 -2 --as f32           two numbers, one after the other
@@ -114,7 +115,7 @@ void add_poke(cli::App& app) {
     command->add_option("--as-rank", options->as_rank,
                         "Join as this rank, which nobody holds (link udp needs it)");
     command->add_flag("--json", options->json, "Print the result as JSON");
-    command->footer(kExamples);
+    command->footer(kPokeExamples);
     command->callback([options] { poke(*options); });
 }
 

@@ -21,8 +21,8 @@ using Names = std::span<const rmem::CounterName>;
 /// The counting object, and its counters.
 using Source = std::pair<Labels, const CounterValues*>;
 
-void add_counters(MetricsText& text, const std::string& prefix, Names names,
-                  const std::vector<Source>& sources) {
+void add_counter_metrics(MetricsText& text, const std::string& prefix, Names names,
+                         const std::vector<Source>& sources) {
     for (std::size_t i = 0; i < names.size(); ++i) {
         const std::string_view name = names[i].name;
         // The only ones that are no sums.
@@ -159,10 +159,10 @@ private:
             if (!sample_.nodes[n].engine) continue;
             udp.emplace_back(node(n), &sample_.nodes[n].engine->counters);
         }
-        add_counters(text, "link", rmem::kLinkCounterNames, link);
-        add_counters(text, "billboard", billboard::kCounterNames, billboard);
+        add_counter_metrics(text, "link", rmem::kLinkCounterNames, link);
+        add_counter_metrics(text, "billboard", billboard::kCounterNames, billboard);
         if (sample_.config.is_remote()) {
-            add_counters(text, "udp", rmem::udp::kUdpCounterNames, udp);
+            add_counter_metrics(text, "udp", rmem::udp::kUdpCounterNames, udp);
         }
     }
 
@@ -176,7 +176,7 @@ private:
             }
             if (p == ports::port_block(billboard::Class::munet)) add_munet_endpoints(sources);
             const auto& [port, names] = ports::kPortNames[p];
-            if (!sources.empty()) add_counters(text, port, names, sources);
+            if (!sources.empty()) add_counter_metrics(text, port, names, sources);
         }
     }
 
@@ -215,7 +215,7 @@ private:
             [](const MunetSample& daemon) {
                 return daemon.node[static_cast<std::size_t>(ports::munet::NodeCounter::backlog)];
             });
-        add_counters(text, "munet_node", ports::munet::kNodeSumNames, daemons);
+        add_counter_metrics(text, "munet_node", ports::munet::kNodeSumNames, daemons);
     }
 
     /// Whether it is or was on this host: others count elsewhere.

@@ -19,8 +19,6 @@
 
 namespace tools {
 
-using nlohmann::json;
-
 namespace {
 
 struct Process {
@@ -50,16 +48,16 @@ Process process_of(const rmem::RankSlot& slot) {
 }
 
 template <std::size_t Size>
-json counters_json(const rmem::CounterBlock<Size>& counters,
-                   std::span<const rmem::CounterName> names) {
-    json result = json::object();
+nlohmann::json counters_json(const rmem::CounterBlock<Size>& counters,
+                             std::span<const rmem::CounterName> names) {
+    nlohmann::json result = nlohmann::json::object();
     for (std::size_t i = 0; i < names.size(); ++i) result[names[i].name] = counters.get(i);
     return result;
 }
 
 /// Of the ports that the rank has used.
-json ports_json(const rmem::RankSlot& slot) {
-    json result = json::object();
+nlohmann::json ports_json(const rmem::RankSlot& slot) {
+    nlohmann::json result = nlohmann::json::object();
     for (std::size_t p = 0; p < slot.ports.size(); ++p) {
         const auto& [port, names] = ports::kPortNames[p];
         if (!any_of(values_of(slot.ports[p], names.size()))) continue;
@@ -68,37 +66,39 @@ json ports_json(const rmem::RankSlot& slot) {
     return result;
 }
 
-json names_json(std::span<const rmem::CounterName> names) {
-    json result = json::object();
+nlohmann::json names_json(std::span<const rmem::CounterName> names) {
+    nlohmann::json result = nlohmann::json::object();
     for (const auto& name : names) {
         result[name.name] = {{"unit", name.unit}, {"meaning", name.meaning}};
     }
     return result;
 }
 
-json histogram_json(const rmem::Histogram& histogram) {
+nlohmann::json histogram_json(const rmem::Histogram& histogram) {
     return {{"count", histogram.count()},         {"p50", histogram.quantile(0.5)},
             {"p90", histogram.quantile(0.9)},     {"p99", histogram.quantile(0.99)},
             {"p99.9", histogram.quantile(0.999)}, {"max", histogram.max()}};
 }
 
 // relaxed is enough: what a report says is of no one instant
-json rank_json(const rmem::Ring& ring, unsigned rank) {
+nlohmann::json rank_json(const rmem::Ring& ring, unsigned rank) {
     const rmem::RankSlot& slot = ring.rank(rank);
-    json result = {{"rank", rank},
-                   {"node", slot.node.load(std::memory_order_relaxed)},
-                   {"state", rank_state(ring, rank)},
-                   {"pid", slot.pid.load(std::memory_order_relaxed)},
-                   {"command", process_of(slot).command},
-                   {"incarnation", slot.incarnation.load(std::memory_order_relaxed)},
-                   {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
-                   {"protocol_counters", counters_json(slot.protocol, billboard::kCounterNames)}};
-    if (json ports = ports_json(slot); !ports.empty()) result["port_counters"] = std::move(ports);
+    nlohmann::json result = {
+        {"rank", rank},
+        {"node", slot.node.load(std::memory_order_relaxed)},
+        {"state", rank_state(ring, rank)},
+        {"pid", slot.pid.load(std::memory_order_relaxed)},
+        {"command", process_of(slot).command},
+        {"incarnation", slot.incarnation.load(std::memory_order_relaxed)},
+        {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
+        {"protocol_counters", counters_json(slot.protocol, billboard::kCounterNames)}};
+    if (nlohmann::json ports = ports_json(slot); !ports.empty())
+        result["port_counters"] = std::move(ports);
     return result;
 }
 
 // relaxed is enough: as above
-json node_json(const rmem::Ring& ring, unsigned node) {
+nlohmann::json node_json(const rmem::Ring& ring, unsigned node) {
     const rmem::NodeSlot& slot = ring.node(node);
     return {{"node", node},
             {"present", slot.present.load(std::memory_order_relaxed) != 0},
@@ -118,9 +118,9 @@ const char* kind_text(std::uint32_t kind) {
 
 /// The node's engine on link udp, as its board shows it.
 // relaxed is enough: as above
-json engine_json(const rmem::Ring& ring) {
+nlohmann::json engine_json(const rmem::Ring& ring) {
     const rmem::udp::NodeBoard& board = ring.board();
-    json members = json::array(), peers = json::array();
+    nlohmann::json members = nlohmann::json::array(), peers = nlohmann::json::array();
     for (unsigned n = 0; n < ring.config().nodes; ++n) {
         if ((board.members[n / 64].load(std::memory_order_relaxed) >> n % 64 & 1) == 0) continue;
         members.push_back(n);
@@ -142,7 +142,7 @@ json engine_json(const rmem::Ring& ring) {
             {"counters", counters_json(board.counters, rmem::udp::kUdpCounterNames)}};
 }
 
-json config_json(const rmem::Ring& ring) {
+nlohmann::json config_json(const rmem::Ring& ring) {
     const rmem::RingConfig& config = ring.config();
     const std::int64_t bound =
         config.bound_ns != 0 ? config.bound_ns : rmem::bound_ns(config.timing, config.nodes);
@@ -163,7 +163,7 @@ json config_json(const rmem::Ring& ring) {
 
 // ---- Text
 
-std::string heading(const json& r) {
+std::string heading(const nlohmann::json& r) {
     const auto bound = r["bound_ns"].get<std::int64_t>();
     return fmt::format(
         "ring {}: {}, {} of {} ranks alive\n"
@@ -180,9 +180,9 @@ std::string heading(const json& r) {
 }
 
 /// Of link udp; else nothing.
-std::string engine_text(const json& report) {
+std::string engine_text(const nlohmann::json& report) {
     if (!report.contains("engine")) return "";
-    const json& engine = report["engine"];
+    const nlohmann::json& engine = report["engine"];
     const bool runs = engine["runs"].get<bool>();
     std::string text =
         fmt::format("  node {}: {}, {}; members: {}\n", engine["node"].get<unsigned>(),
@@ -193,7 +193,7 @@ std::string engine_text(const json& report) {
                     numbers_text(engine["members"].get<std::vector<unsigned>>()));
     if (const auto refuses = engine["refuses"].get<std::string>(); !refuses.empty())
         text += fmt::format("  refuses datagrams: {}\n", refuses);
-    for (const json& peer : engine["peers"]) {
+    for (const nlohmann::json& peer : engine["peers"]) {
         const auto trip = peer["round_trip_ns"].get<std::int64_t>();
         const auto error = peer["clock_error_ns"].get<std::int64_t>();
         text += fmt::format(
@@ -205,16 +205,16 @@ std::string engine_text(const json& report) {
 }
 
 /// One line for each daemon.
-std::string munet_text(const json& report) {
+std::string munet_text(const nlohmann::json& report) {
     std::string text;
     if (!report.contains("munet")) return text;
-    for (const json& daemon : report["munet"]) text += "  " + munet_line(daemon) + "\n";
+    for (const nlohmann::json& daemon : report["munet"]) text += "  " + munet_line(daemon) + "\n";
     return text;
 }
 
-std::string members_text(const json& members) {
+std::string members_text(const nlohmann::json& members) {
     Table table({">rank", ">node", "state", ">process", "command", ">incarnation"});
-    for (const json& m : members) {
+    for (const nlohmann::json& m : members) {
         const bool never = m["incarnation"] == 0;
         table.add({fmt::format("{}", m["rank"].get<unsigned>()),
                    never ? "-" : fmt::format("{}", m["node"].get<unsigned>()),
@@ -226,11 +226,11 @@ std::string members_text(const json& members) {
     return table.text();
 }
 
-std::string times_text(const json& nodes) {
+std::string times_text(const nlohmann::json& nodes) {
     Table table({"", "measured", ">count", ">p50", ">p90", ">p99", ">p99.9", ">max"});
-    for (const json& node : nodes) {
+    for (const nlohmann::json& node : nodes) {
         for (const auto* what : {"propagation_ns", "lateness_ns"}) {
-            const json& h = node[what];
+            const nlohmann::json& h = node[what];
             if (h["count"] == 0) continue;
             std::vector<std::string> row = {fmt::format("node {}", node["node"].get<unsigned>()),
                                             std::string(what, std::string_view(what).find('_')),
@@ -244,7 +244,8 @@ std::string times_text(const json& nodes) {
     return table.empty() ? "" : "\n" + table.text();
 }
 
-void add_counters(Table& table, const std::string& where, const json& counters, const json& names) {
+void add_counters(Table& table, const std::string& where, const nlohmann::json& counters,
+                  const nlohmann::json& names) {
     for (const auto& [name, value] : counters.items()) {
         if (value == 0) continue;
         table.add({where, fmt::format("{}", value.get<std::uint64_t>()),
@@ -253,9 +254,9 @@ void add_counters(Table& table, const std::string& where, const json& counters, 
     }
 }
 
-std::string counters_text(const json& report) {
+std::string counters_text(const nlohmann::json& report) {
     Table table({"", ">value", "unit", "counter", "meaning"});
-    for (const json& m : report["members"]) {
+    for (const nlohmann::json& m : report["members"]) {
         const std::string where = fmt::format("rank {}", m["rank"].get<unsigned>());
         add_counters(table, where, m["link_counters"], report["counters"]);
         add_counters(table, where, m["protocol_counters"], report["counters"]);
@@ -264,7 +265,7 @@ std::string counters_text(const json& report) {
             add_counters(table, where + ", " + port, counters, report["port_counters"][port]);
         }
     }
-    for (const json& n : report["nodes_seen"]) {
+    for (const nlohmann::json& n : report["nodes_seen"]) {
         const std::string where = fmt::format("node {}", n["node"].get<unsigned>());
         add_counters(table, where, n["link_counters"], report["counters"]);
     }
@@ -307,7 +308,7 @@ std::string rank_state(const rmem::Ring& ring, unsigned rank) {
     return "absent";
 }
 
-json ring_summary(const std::string& name) {
+nlohmann::json ring_summary(const std::string& name) {
     try {
         return config_json(*rmem::Ring::observe(name));
     } catch (const rmem::Error& error) {
@@ -317,9 +318,9 @@ json ring_summary(const std::string& name) {
 
 /// The meanings of the ports' counters that a member has, and the MU-Net daemons of this host's
 /// nodes.
-void add_ports(json& report) {
+void add_ports(nlohmann::json& report) {
     for (const auto& [port, names] : ports::kPortNames) {
-        for (const json& m : report["members"]) {
+        for (const nlohmann::json& m : report["members"]) {
             if (m.contains("port_counters") && m["port_counters"].contains(port))
                 report["port_counters"][port] = names_json(names);
         }
@@ -333,14 +334,14 @@ void add_ports(json& report) {
     }
 }
 
-json ring_report(const rmem::Ring& ring) {
-    json report = config_json(ring);
-    report["members"] = json::array();
+nlohmann::json ring_report(const rmem::Ring& ring) {
+    nlohmann::json report = config_json(ring);
+    report["members"] = nlohmann::json::array();
     for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
         report["members"].push_back(rank_json(ring, rank));
     }
     // On `direct` there is no engine, and all nodes are one.
-    report["nodes_seen"] = json::array();
+    report["nodes_seen"] = nlohmann::json::array();
     for (unsigned node = 0; node < ring.config().nodes; ++node) {
         report["nodes_seen"].push_back(node_json(ring, node));
     }
@@ -354,7 +355,7 @@ json ring_report(const rmem::Ring& ring) {
     return report;
 }
 
-std::string report_text(const json& report) {
+std::string report_text(const nlohmann::json& report) {
     return heading(report) + engine_text(report) + munet_text(report) + "\n" +
            members_text(report["members"]) + times_text(report["nodes_seen"]) +
            counters_text(report);

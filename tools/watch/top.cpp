@@ -4,6 +4,7 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/stop_signals.hpp"
 #include "tools/watch/bank_view.hpp"
@@ -28,7 +29,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kTopExamples = R"(
 Examples:
   rmem top                              the only ring of this host, live; q ends it
   rmem top my-ring --interval 200ms
@@ -275,7 +276,7 @@ void add_top(cli::App& app) {
                         "Bytes of the bank that it shows (default: the user's memory)");
     command->add_flag("--no-map", options->no_map, "Do not look into the bank");
     command->add_flag("--json", options->json, "One JSON object for each frame");
-    command->footer(kExamples);
+    command->footer(kTopExamples);
     command->callback([options] {
         if (options->ring.empty()) options->ring = only_ring();
         Top(*options).run();

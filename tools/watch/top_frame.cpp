@@ -11,8 +11,6 @@
 
 namespace tools {
 
-using nlohmann::json;
-
 namespace {
 
 constexpr std::size_t kFewestNodes = 4;  // lines that nodes keep when others want room
@@ -52,7 +50,7 @@ void append(std::vector<Line>& to, std::vector<Line> more) {
 
 // ---- The ring
 
-std::string heading(const RingView& view) {
+std::string frame_heading(const RingView& view) {
     const char* state = view.has_members ? "alive" : view.stays ? "kept" : "nobody is left";
     return fmt::format("ring {}: {}, link {}, {} of {} nodes up, {} of {} ranks alive, timing {}",
                        printable(view.name), state, view.link, view.nodes_up, view.nodes.size(),
@@ -112,7 +110,7 @@ std::vector<Line> munet_lines(const RingView& view) {
 constexpr std::size_t kNarrow = 40;  // labels take less room then
 
 std::vector<Line> summary(const RingView& view, std::size_t width) {
-    std::vector<Line> lines = {{heading(view), LineStyle::heading},
+    std::vector<Line> lines = {{frame_heading(view), LineStyle::heading},
                                {order_text(view)},
                                {"propagation  now: " + times_text(view.now, view)},
                                {"             ever: " + times_text(view.ever, view)},
@@ -385,34 +383,34 @@ Frame fit(std::vector<Line> lines, const Viewport& port) {
     return frame;
 }
 
-json times_json(const TimesView& times) {
+nlohmann::json times_json(const TimesView& times) {
     return {{"count", times.count},
             {"p50", times.p50_ns},
             {"p99", times.p99_ns},
             {"max", times.max_ns}};
 }
 
-json node_json(const NodeView& node) {
-    json result = {{"node", node.node},
-                   {"state", name_of(node.state)},
-                   {"here", node.is_here},
-                   {"ranks", node.ranks},
-                   {"live_ranks", node.ranks_alive},
-                   {"counts_writes", node.has_traffic},
-                   {"writes_per_s", node.writes},
-                   {"bytes_per_s", node.bytes},
-                   {"messages_per_s", node.messages},
-                   {"applied_per_s", node.applied},
-                   {"batches_per_s", node.batches},
-                   {"datagrams_sent_per_s", node.datagrams_sent},
-                   {"datagrams_received_per_s", node.datagrams_received},
-                   {"round_trip_ns", node.round_trip_ns},
-                   {"propagation_ns", times_json(node.now)},
-                   {"propagation_ever_ns", times_json(node.ever)},
-                   {"bound_broken", node.broken},
-                   {"bound_broken_now", node.broken_more},
-                   {"late_by_host", node.late},
-                   {"late_by_host_now", node.late_more}};
+nlohmann::json node_json(const NodeView& node) {
+    nlohmann::json result = {{"node", node.node},
+                             {"state", name_of(node.state)},
+                             {"here", node.is_here},
+                             {"ranks", node.ranks},
+                             {"live_ranks", node.ranks_alive},
+                             {"counts_writes", node.has_traffic},
+                             {"writes_per_s", node.writes},
+                             {"bytes_per_s", node.bytes},
+                             {"messages_per_s", node.messages},
+                             {"applied_per_s", node.applied},
+                             {"batches_per_s", node.batches},
+                             {"datagrams_sent_per_s", node.datagrams_sent},
+                             {"datagrams_received_per_s", node.datagrams_received},
+                             {"round_trip_ns", node.round_trip_ns},
+                             {"propagation_ns", times_json(node.now)},
+                             {"propagation_ever_ns", times_json(node.ever)},
+                             {"bound_broken", node.broken},
+                             {"bound_broken_now", node.broken_more},
+                             {"late_by_host", node.late},
+                             {"late_by_host_now", node.late_more}};
     if (node.munet) {
         result["munet"] = {{"alive", node.munet->runs},
                            {"pid", node.munet->pid},
@@ -422,8 +420,8 @@ json node_json(const NodeView& node) {
     return result;
 }
 
-json map_json(ShownMap shown) {
-    json heats = json::array();
+nlohmann::json map_json(ShownMap shown) {
+    nlohmann::json heats = nlohmann::json::array();
     for (const auto& cell : shown.map->cells()) heats.push_back(cell.heat);
     return {{"node", shown.node},
             {"from", shown.map->from()},
@@ -473,8 +471,8 @@ Frame frame_of(const RingView& view, ShownMap map, const Viewport& port) {
     return fit(std::move(lines), port);
 }
 
-json frame_json(const RingView& view, ShownMap map) {
-    json frame = {{"exists", view.exists}};
+nlohmann::json frame_json(const RingView& view, ShownMap map) {
+    nlohmann::json frame = {{"exists", view.exists}};
     if (!view.exists) return frame;
     frame.update({{"name", view.name},
                   {"state", view.has_members ? "alive"
@@ -493,13 +491,13 @@ json frame_json(const RingView& view, ShownMap map) {
                   {"bound_broken_now", view.broken_more},
                   {"late_by_host", view.late},
                   {"late_by_host_now", view.late_more}});
-    frame["order"] = json::array();
-    frame["nodes"] = json::array();
+    frame["order"] = nlohmann::json::array();
+    frame["nodes"] = nlohmann::json::array();
     for (const NodeView& node : view.nodes) {
         if (view.has_wire && node.state == NodeState::up) frame["order"].push_back(node.node);
         frame["nodes"].push_back(node_json(node));
     }
-    frame["events"] = json::array();
+    frame["events"] = nlohmann::json::array();
     for (const EventView& event : view.events) {
         frame["events"].push_back({{"kind", event.kind},
                                    {"counter", event.name},

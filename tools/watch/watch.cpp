@@ -6,6 +6,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "tools/commands.hpp"
+#include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
@@ -26,7 +27,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kWatchExamples = R"(
 Examples:
   rmem watch my-ring 0x100                          on a terminal: live in place
   rmem watch my-ring 0x100 4 --as f32 --changes     one line for each change
@@ -198,7 +199,7 @@ void add_watch(cli::App& app) {
     command->add_option("--for", options->duration, "End after this time, such as 5s");
     command->add_flag("--system", options->system, "The memory above the user's, too");
     command->add_flag("--json", options->json, "One JSON object for each change");
-    command->footer(kExamples);
+    command->footer(kWatchExamples);
     command->callback([options] { Watch(*options).run(); });
 }
 

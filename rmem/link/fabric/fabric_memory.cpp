@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kMostEntries = 16;
 
-void need(ssize_t result, const char* what) {
+void require(ssize_t result, const char* what) {
     if (result == 0) return;
     throw Error(Errc::no_fabric,
                 fmt::format("{} failed: {}", what, library().strerror(static_cast<int>(-result))));
@@ -94,33 +94,33 @@ void FabricMemory::open_endpoint() {
             fmt::format("the keys of provider '{}' are longer than 8 bytes", way_.provider));
     }
     fid_fabric* fabric = nullptr;
-    need(library().fabric(info_->fabric_attr, &fabric, nullptr), "opening the fabric");
+    require(library().fabric(info_->fabric_attr, &fabric, nullptr), "opening the fabric");
     fabric_.reset(fabric);
     fid_domain* domain = nullptr;
-    need(::fi_domain(fabric, info_.get(), &domain, nullptr), "opening the domain");
+    require(::fi_domain(fabric, info_.get(), &domain, nullptr), "opening the domain");
     domain_.reset(domain);
     fi_av_attr vector{};
     vector.type = FI_AV_TABLE;
     vector.count = peers_.size();
     fid_av* addresses = nullptr;
-    need(::fi_av_open(domain, &vector, &addresses, nullptr), "making the address vector");
+    require(::fi_av_open(domain, &vector, &addresses, nullptr), "making the address vector");
     addresses_.reset(addresses);
     fi_cq_attr attributes{};
     attributes.size = info_->tx_attr->size + info_->rx_attr->size;
     attributes.format = FI_CQ_FORMAT_CONTEXT;
     attributes.wait_obj = FI_WAIT_NONE;
     fid_cq* queue = nullptr;
-    need(::fi_cq_open(domain, &attributes, &queue, nullptr), "making the completion queue");
+    require(::fi_cq_open(domain, &attributes, &queue, nullptr), "making the completion queue");
     queue_.reset(queue);
     fid_ep* made = nullptr;
-    need(::fi_endpoint(domain, info_.get(), &made, nullptr), "making the endpoint");
+    require(::fi_endpoint(domain, info_.get(), &made, nullptr), "making the endpoint");
     Fid<fid_ep> endpoint(made);
-    need(::fi_ep_bind(made, &addresses->fid, 0), "giving the endpoint addresses");
-    need(::fi_ep_bind(made, &queue->fid, FI_TRANSMIT | FI_RECV), "giving the endpoint a queue");
-    need(::fi_enable(made), "starting the endpoint");
+    require(::fi_ep_bind(made, &addresses->fid, 0), "giving the endpoint addresses");
+    require(::fi_ep_bind(made, &queue->fid, FI_TRANSMIT | FI_RECV), "giving the endpoint a queue");
+    require(::fi_enable(made), "starting the endpoint");
     name_.resize(kMostNameBytes);
     std::size_t length = name_.size();
-    need(::fi_getname(&made->fid, name_.data(), &length), "asking for the endpoint's address");
+    require(::fi_getname(&made->fid, name_.data(), &length), "asking for the endpoint's address");
     name_.resize(length);
     endpoint_ = std::move(endpoint);
 }

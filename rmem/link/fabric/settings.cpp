@@ -17,12 +17,7 @@ namespace {
 
 constexpr std::size_t kMostListBytes = std::size_t{1} << 16;
 
-std::string variable(const char* name) {
-    const char* value = environment_variable(name);
-    return value == nullptr ? "" : value;
-}
-
-[[noreturn]] void refuse(const std::string& value, const std::string& why) {
+[[noreturn]] void refuse_setting(const std::string& value, const std::string& why) {
     throw Error(Errc::bad_environment,
                 fmt::format("RMEM_GROUP is '{}': {}; on link fabric give the address of each node "
                             "in order, as in 10.0.0.1:7400,10.0.0.2:7400, a file with one on each "
@@ -40,10 +35,10 @@ std::string list_in(const std::string& path) {
             if (std::isspace(static_cast<unsigned char>(c)) == 0) list += c;
         }
         if (!list.empty() && list.back() != ',') list += ',';
-        if (list.size() > kMostListBytes) refuse(path, "that file is no list of addresses");
+        if (list.size() > kMostListBytes) refuse_setting(path, "that file is no list of addresses");
     }
     if (!list.empty()) list.pop_back();
-    if (list.empty()) refuse(path, "that file has no addresses, or cannot be read");
+    if (list.empty()) refuse_setting(path, "that file has no addresses, or cannot be read");
     return list;
 }
 
@@ -85,11 +80,11 @@ std::string Settings::text() const {
 
 Settings Settings::read(unsigned nodes) {
     Settings settings;
-    settings.provider = variable("RMEM_PROVIDER");
-    settings.interface = variable("RMEM_INTERFACE");
-    if (const std::string file = variable("RMEM_TOPOLOGY"); !file.empty())
+    settings.provider = environment_text("RMEM_PROVIDER");
+    settings.interface = environment_text("RMEM_INTERFACE");
+    if (const std::string file = environment_text("RMEM_TOPOLOGY"); !file.empty())
         settings.topology = Topology::read(file, nodes);
-    const std::string group = variable("RMEM_GROUP");
+    const std::string group = environment_text("RMEM_GROUP");
     if (group.empty()) {
         settings.directory = own_directory();
         if (settings.interface.empty()) settings.interface = "lo";
@@ -102,10 +97,10 @@ Settings Settings::read(unsigned nodes) {
     }
     const bool is_path = group.find('/') != std::string::npos;
     if (is_path && !std::filesystem::is_regular_file(group, ignored))
-        refuse(group, "there is no such file or directory");
+        refuse_setting(group, "there is no such file or directory");
     const std::string list = is_path ? list_in(group) : group;
     settings.nodes = udp::Endpoints::parse(list, "", nodes).nodes;
-    if (settings.nodes.empty()) refuse(group, "a fabric has no multicast groups");
+    if (settings.nodes.empty()) refuse_setting(group, "a fabric has no multicast groups");
     return settings;
 }
 

@@ -186,11 +186,6 @@ Interface find_interface(const std::string& wanted) {
                        list_of(all)));
 }
 
-std::string variable(const char* name) {
-    const char* value = environment_variable(name);
-    return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 std::string to_text(Ip ip) {
@@ -225,7 +220,7 @@ std::vector<Interface> interfaces() {
 
 namespace {
 
-constexpr int kHeaderBytes = 28;  ///< IPv4's and UDP's
+constexpr int kIpHeaderBytes = 28;  ///< IPv4's and UDP's
 
 /// A socket is given an address as if to send there; nothing is sent.
 std::optional<std::size_t> longest_datagram_to(const Address& to,
@@ -242,9 +237,9 @@ std::optional<std::size_t> longest_datagram_to(const Address& to,
     int mtu = 0;
     socklen_t size = sizeof mtu;
     if (error || ::getsockopt(asker.native_handle(), IPPROTO_IP, IP_MTU, &mtu, &size) != 0 ||
-        mtu <= kHeaderBytes)
+        mtu <= kIpHeaderBytes)
         return std::nullopt;
-    return static_cast<std::size_t>(mtu - kHeaderBytes);
+    return static_cast<std::size_t>(mtu - kIpHeaderBytes);
 }
 
 }  // namespace
@@ -273,7 +268,7 @@ std::string Endpoints::text() const {
 }
 
 Endpoints Endpoints::read(unsigned nodes) {
-    return parse(variable(kGroupVariable), variable(kInterfaceVariable), nodes);
+    return parse(environment_text(kGroupVariable), environment_text(kInterfaceVariable), nodes);
 }
 
 Endpoints Endpoints::parse(const std::string& group, const std::string& interface, unsigned nodes) {

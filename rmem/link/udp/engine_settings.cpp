@@ -19,18 +19,13 @@ namespace {
 
 constexpr std::int64_t kLeastDeadNs = 10'000'000;
 
-std::string variable(const char* name) {
-    const char* text = environment_variable(name);
-    return text == nullptr ? "" : text;
-}
-
 }  // namespace
 
 namespace {
 
 /// RMEM_PAYLOAD; none: it is unset.
 std::optional<std::size_t> given_payload() {
-    const std::string text = variable("RMEM_PAYLOAD");
+    const std::string text = environment_text("RMEM_PAYLOAD");
     if (text.empty()) return std::nullopt;
     const std::size_t bytes = parse_size("RMEM_PAYLOAD", text);
     if (bytes >= kLeastPayload && bytes <= kMostPayload && bytes % kWordBytes == 0) return bytes;
@@ -53,7 +48,7 @@ std::size_t read_payload(const Endpoints& endpoints) {
 namespace {
 
 std::int64_t read_dead_timeout() {
-    const std::string text = variable("RMEM_DEAD_TIMEOUT");
+    const std::string text = environment_text("RMEM_DEAD_TIMEOUT");
     if (text.empty()) return kDeadNs;
     const std::int64_t ns = parse_duration_ns("RMEM_DEAD_TIMEOUT", text);
     if (ns >= kLeastDeadNs) return ns;
@@ -65,7 +60,7 @@ std::int64_t read_dead_timeout() {
 }
 
 bool read_insecure() {
-    const std::string text = variable("RMEM_INSECURE");
+    const std::string text = environment_text("RMEM_INSECURE");
     if (text.empty() || text == "0") return false;
     if (text == "1") return true;
     throw Error(Errc::bad_environment,
@@ -73,7 +68,8 @@ bool read_insecure() {
 }
 
 std::optional<MasterKey> read_master_key(const EngineSettings& settings) {
-    if (const std::string file = variable("RMEM_KEY_FILE"); !file.empty()) return read_key(file);
+    if (const std::string file = environment_text("RMEM_KEY_FILE"); !file.empty())
+        return read_key(file);
     if (read_insecure() || !settings.leave_host()) return std::nullopt;
     throw Error(
         Errc::bad_key,
@@ -114,7 +110,7 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
     settings.payload = settings.fabric ? given_payload().value_or(fabric::kEagerBytes)
                                        : read_payload(settings.endpoints);
     settings.dead_ns = read_dead_timeout();
-    if (const std::string faults = variable("RMEM_FAULTS"); !faults.empty()) {
+    if (const std::string faults = environment_text("RMEM_FAULTS"); !faults.empty()) {
         settings.faults = FaultPlan::parse(faults, config.nodes, config.link);
     }
     return settings;

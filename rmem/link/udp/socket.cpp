@@ -55,7 +55,7 @@ sockaddr_in to_socket_address(const Address& address) {
     return to;
 }
 
-void check(const SocketSettings& settings) {
+void check_result(const SocketSettings& settings) {
     if (settings.hops > kMostHops) {
         throw Error(
             Errc::invalid_argument,
@@ -153,7 +153,7 @@ void enable_gro(AsioSocket& socket) {
 /// The reactor that Boost.Asio gives each socket would be called for each datagram, so the socket
 /// leaves it once it is made.
 Descriptor make_socket(const SocketSettings& settings) {
-    check(settings);
+    check_result(settings);
     asio::io_context context;
     AsioSocket socket(context);
     boost::system::error_code error;
