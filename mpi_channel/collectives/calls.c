@@ -13,6 +13,13 @@
 #define GATHER_MOST (4 * 1024)
 #define MEMBERS_MOST 16 /* of what takes a message of each to each */
 
+/* A block of MPI_Allgather that is sent from its own place: MPICH calls it an error. */
+#ifdef OPEN_MPI
+enum { REFUSES_OWN_PLACE = 0 };
+#else
+enum { REFUSES_OWN_PLACE = 1 };
+#endif
+
 /* ---- Which of them */
 
 enum { USE_BARRIER = 1, USE_BCAST = 2, USE_REDUCE = 4, USE_ALLREDUCE = 8, USE_ALLGATHER = 16 };
@@ -317,6 +324,20 @@ int bbp_allreduce_call(struct bbp_comm* self, const void* send, void* receive, i
     return combine(self, all, bytes, receive, count, type, op);
 }
 
+/* Of a member that gives other bytes than it takes of each: a mistake of the program that no other
+ * member sees. They are given what it has, and find out; by the plain way they would wait for it. */
+static int gather_unequal(struct bbp_comm* self, const void* send, int count, MPI_Datatype type,
+                          size_t bytes) {
+    if (bytes > GATHER_MOST || bytes > self->calls->block_most()) bytes = 0;
+    char* const packed = scratch(self, bytes * (size_t)(1 + self->size));
+    if (packed == NULL && bytes != 0) return MPI_ERR_NO_MEM;
+    int result = bytes == 0 ? MPI_SUCCESS : bbp_mpi_pack(send, count, type, packed, bytes);
+    if (result != MPI_SUCCESS) return result;
+    result = self->calls->gather(self->group, packed, bytes, packed + bytes, BBP_EVERYBODY);
+    result = finish(self, result);
+    return result == MPI_SUCCESS ? MPI_ERR_TRUNCATE : result;
+}
+
 int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
                        MPI_Datatype send_type, void* receive, int receive_count,
                        MPI_Datatype receive_type) {
@@ -331,13 +352,14 @@ int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
     if (is_in_place) {
         from = to;
     } else if (!is_sound(self, send_count, 0) || !get_type(send_type, &from) ||
-               !is_sound_buffer(send, &from) || from.size * (size_t)send_count != bytes ||
-               send == its_own) {
+               !is_sound_buffer(send, &from) || (send == its_own && REFUSES_OWN_PLACE)) {
         return BBP_PLAIN;
     }
+    const size_t given = is_in_place ? bytes : from.size * (size_t)send_count;
     int result = ready(self, USE_ALLGATHER);
     if (result != MPI_SUCCESS) return result;
     if (self->size > MEMBERS_MOST || bytes > self->calls->block_most()) return BBP_PLAIN;
+    if (given != bytes) return gather_unequal(self, send, send_count, send_type, given);
     /* The own block packed, and all of them. */
     char* const packed = scratch(self, bytes * (size_t)(1 + self->size));
     if (packed == NULL) return MPI_ERR_NO_MEM;

@@ -58,6 +58,7 @@ collectives_on_every_link() {
     "$@" -O1 -Wall -Wextra -Werror \
         "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/inside"
     good_run 3 "calls from inside" "$work/inside" "$work/file"
+    good_run 3 "a rank gives other bytes than the others do" "$work/collectives" unequal
     RMEM_LINK=udp two_jobs_join_at_once
     good_run 3 "3 ranks of four threads" "$work/collectives" threads 200
     few=$(multicasts_of 10)

@@ -4,6 +4,8 @@
 // of all sorts of types, sizes and communicators against what each rank computes by itself. It ends
 //   with 0 if all came out as computed.
 //   mpi_collectives                 all of it
+//   mpi_collectives unequal         allgathers to which rank 0 gives other bytes than the others do:
+//                                   each ends at all ranks, and those that were wrong with an error
 //   mpi_collectives bcasts <n>      n broadcasts of 8 bytes by each rank, and what MPI itself does
 //   mpi_collectives threads <n>     n rounds in each of four threads, with a communicator of its
 //                                   own each
@@ -510,6 +512,34 @@ static void check_errors(int is_fresh) {
 
 /* ---- The other programs */
 
+static void gather_unequally(void) {
+    enum { TAKEN = 10, MOST_GIVEN = 5000 };
+    static const int given[] = {0, 1, TAKEN - 1, TAKEN + 1, MOST_GIVEN};
+    static int words[MOST_GIVEN], gathered[64 * TAKEN];
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (unsigned i = 0; i < sizeof given / sizeof *given; ++i) {
+        const int count = me == 0 ? given[i] : TAKEN;
+        check_class(MPI_Allgather(words, count, MPI_INT, gathered, TAKEN, MPI_INT, comm),
+                    MPI_ERR_TRUNCATE, "allgather: rank 0 gives other bytes");
+        check_sum(comm, "after unequal bytes");
+    }
+    /* Rank 0 alone takes one of each, which is what it gives; it is told, as the others are. */
+    const int count = me == 0 ? 1 : TAKEN;
+    check_class(MPI_Allgather(words, count, MPI_INT, gathered, count, MPI_INT, comm),
+                MPI_ERR_TRUNCATE, "allgather: rank 0 gives and takes other bytes");
+    check_sum(comm, "after other bytes");
+#ifdef OPEN_MPI
+    /* Rank 0's block is in its place already; to MPICH that is an error. */
+    words[0] = gathered[0] = 7 * me;
+    MPI_Allgather(me == 0 ? gathered : words, 1, MPI_INT, gathered, 1, MPI_INT, comm);
+    for (int i = 0; i < all; ++i)
+        expect(gathered[i] == 7 * i, "allgather: a block in its place", i);
+#endif
+    MPI_Comm_free(&comm);
+}
+
 static void broadcast_often(int count) {
     for (int i = 0; i < count; ++i) {
         for (int root = 0; root < all; ++root) {
@@ -564,6 +594,8 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &all);
     if (is_threaded) {
         talk_at_once(atoi(argv[2]));
+    } else if (argc == 2) {
+        gather_unequally();
     } else if (argc > 2) {
         broadcast_often(atoi(argv[2]));
     } else {
