@@ -18,6 +18,8 @@
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/base/coll_base_functions.h"
 #include "ompi/mca/coll/coll.h"
+#include "ompi/mca/osc/base/base.h"
+#include "ompi/mca/osc/osc.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 
@@ -162,7 +164,35 @@ static int init_query(bool enable_progress_threads, bool enable_mpi_threads) {
     return OMPI_SUCCESS;
 }
 
+/* Where the user has not chosen who makes windows (mpirun-bbp-openmpi's default), those of one host
+ * go over the ring too, and Open MPI's component for shared memory, which would win, makes those
+ * that must be shared. */
+static ompi_osc_base_component_query_fn_t query_sm;
+
+static int query_sm_if_shared(struct ompi_win_t* win, void** base, size_t size, int unit,
+                              struct ompi_communicator_t* comm, struct opal_info_t* info,
+                              int flavor) {
+    if (flavor != MPI_WIN_FLAVOR_SHARED) return -1;
+    return query_sm(win, base, size, unit, comm, info, flavor);
+}
+
+static void keep_windows_on_the_ring(void) {
+    const char* const choice = getenv("OMPI_MCA_osc");
+    mca_base_component_list_item_t* item;
+    if (query_sm != NULL || ompi_mpi_thread_multiple) return;
+    if (choice == NULL || strcmp(choice, "pt2pt,rdma,sm") != 0) return;
+    OPAL_LIST_FOREACH(item, &ompi_osc_base_framework.framework_components,
+                      mca_base_component_list_item_t) {
+        ompi_osc_base_component_t* const its = (ompi_osc_base_component_t*)item->cli_component;
+        if (strcmp(its->osc_version.mca_component_name, "sm") != 0) continue;
+        query_sm = its->osc_query;
+        its->osc_query = query_sm_if_shared;
+    }
+}
+
+/* For MPI_COMM_WORLD it is called once all components are open, and by one thread. */
 static mca_coll_base_module_t* comm_query(struct ompi_communicator_t* comm, int* priority) {
+    keep_windows_on_the_ring();
     if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) return NULL;
     struct module* module = OBJ_NEW(bbp_module);
     if (module == NULL) return NULL;
@@ -176,11 +206,11 @@ static mca_coll_base_module_t* comm_query(struct ompi_communicator_t* comm, int*
     return &module->super;
 }
 
-/* Open MPI's one-sided messages refuse programs of several threads only after they have been
- * chosen. Where only such a program knows that it is one, it chooses its windows of shared memory
- * instead: this component is opened before those of windows are. */
+/* Open MPI's one-sided messages (priority 10) refuse programs of several threads only after they
+ * have been chosen. Where only such a program knows that it is one, it chooses its windows of shared
+ * memory instead (component sm: 100): this component is opened before those of windows are. */
 static int open_component(void) {
-    if (ompi_mpi_thread_multiple) setenv("OMPI_MCA_osc_rdma_priority", "101", 1);
+    if (ompi_mpi_thread_multiple) setenv("OMPI_MCA_osc_rdma_priority", "50", 1);
     return OMPI_SUCCESS;
 }
 
