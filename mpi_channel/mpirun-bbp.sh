@@ -9,6 +9,8 @@
 #   on_host                     what the MPI's daemon is started with on another host, so that
 #                               nothing of the ring is left there
 #   complain <sentence>         ends the run with exit code 1
+#   need_part <file>            fails, and says what is missing and what to do, if the build has left
+#                               that part of rmem out
 #   program_in <argument>       prints the file of the program that an argument of the launcher
 #                               names; fails if it names none
 #   demand <MPI> <libraries> <other MPI> <its libraries> <its launcher> <its compiler> <argument>...
@@ -28,9 +30,18 @@ complain() {
 
 parts=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 provider=${RMEM_PROVIDER_PATH:-$parts}
-[[ -e $provider/libbbp-fi.so ]] ||
-    complain "there is no libbbp-fi.so in '$provider'; set RMEM_PROVIDER_PATH to its folder"
+
+need_part() {
+    [[ ! -e $provider/$1 ]] || return 0
+    echo "${0##*/}: in '$provider' there is no $(grep -F "$1:" "$parts/parts.txt")" >&2
+    return 1
+}
+
+need_part libbbp-fi.so || complain "if it was built, set RMEM_PROVIDER_PATH to its folder"
 export FI_PROVIDER_PATH=$provider
+# Where ranks write why they cannot take part: what an MPI says after that would bury it.
+RMEM_LAST_WORDS=$(mktemp) && export RMEM_LAST_WORDS
+trap 'rm -f "$RMEM_LAST_WORDS"' EXIT
 # Two runs that were begun on different hosts may have the same process number.
 [[ -n ${RMEM_RING:-} ]] || printf -v RMEM_RING "mpi-%d-%08x" $$ "$SRANDOM"
 export RMEM_RING
@@ -49,7 +60,8 @@ unset RMEM_RANK RMEM_RANKS RMEM_NODE RMEM_NODES
 
 rmem=$(dirname "$(readlink -f "$0")")/rmem
 [[ -x $rmem ]] || rmem=$(command -v rmem || echo rmem)
-on_host=("$parts/mpirun-bbp-host" "$rmem" "$RMEM_RING")
+# The last words are told where the run was begun.
+on_host=(env -u RMEM_LAST_WORDS "$parts/mpirun-bbp-host" "$rmem" "$RMEM_RING")
 
 program_in() {
     local file=$1
@@ -74,5 +86,5 @@ demand() {
 }
 
 launch() {
-    exec "${on_host[@]}" "$@"
+    exec "${on_host[@]:3}" "$@"
 }

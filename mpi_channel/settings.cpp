@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <set>
 #include <string>
@@ -43,6 +44,18 @@ void check_names() {
                 "{} is set, and the MPI channel does not read it; it reads {}; correct or unset it",
                 name, fmt::join(kNames, ", ")));
     }
+}
+
+/// Both MPIs tell a process so that MPI_Comm_spawn has started it.
+void check_start() {
+    const char* of_mpich = std::getenv("PMI_SPAWNED");
+    if (std::getenv("OMPI_PARENT_PORT") == nullptr &&
+        (of_mpich == nullptr || std::string_view(of_mpich) == "0"))
+        return;
+    throw rmem::Error(
+        rmem::Errc::bad_environment,
+        "this process was started by MPI_Comm_spawn, which is not supported here: a ring has all "
+        "its ranks from the start; start all programs by the launcher, '-n 1 ./a : -n 3 ./b'");
 }
 
 bool parse_lock(const std::string& text) {
@@ -115,6 +128,7 @@ const char* name_of(TransportKind kind) noexcept {
 Settings Settings::read() {
     Settings settings;
     check_names();
+    check_start();
     if (const char* text = rmem::environment_setting("RMEM_MPI_TRANSPORT"))
         settings.transport = parse_transport(text);
     if (const char* text = rmem::environment_setting("RMEM_MPI_GET")) {

@@ -4,7 +4,8 @@
 #
 # Builds only the memory and the billboard, as static libraries, with everything else switched off;
 # installs them; builds a C and a C++ user of them, which run without a shared library of ours; and
-# asks for a component that was left out.
+# asks for a component that was left out. A build without the packages of MPI says so, at
+# configuration, at installation and in the launchers.
 set -euo pipefail
 
 here=$RMEM_SOURCE_DIR/tests/consumer
@@ -48,3 +49,26 @@ if build_users -DCONSUMER_COMPONENT=fm; then fail "a component that was left out
 # CMake breaks the sentence's lines.
 said=$(tr -s '\n ' ' ' <"$work/users.log")
 [[ $said == *"left out of this build: fm; installed: rmem billboard"* ]] || fail "$said"
+
+# All that pkg-config finds here, but for what MPI takes.
+mkdir "$work/found"
+pkg-config --variable pc_path pkg-config | tr : '\n' | while read -r folder; do
+    [[ ! -d $folder ]] || find "$folder" -name '*.pc' ! -name 'mpich*' ! -name 'ompi*' \
+        ! -name 'libfabric*' -exec ln -sf -t "$work/found" {} +
+done
+PKG_CONFIG_LIBDIR=$work/found cmake -S "$RMEM_SOURCE_DIR" -B "$work/parts" -G Ninja \
+    -DCMAKE_INSTALL_PREFIX="$work/bare" -DRMEM_BUILD_TESTS=OFF -DRMEM_BUILD_BENCH=OFF \
+    -DRMEM_BUILD_FABRIC=OFF \
+    >"$work/configured" 2>&1 || fail "$(cat "$work/configured")"
+cmake -P "$work/parts/mpi_channel/cmake_install.cmake" >"$work/installing" 2>&1 ||
+    fail "$(cat "$work/installing")"
+while IFS=: read -r part sentence; do
+    for step in configured installing; do
+        grep -qF "$part:$sentence" "$work/$step" || fail "nothing is said of $part: $(cat "$work/$step")"
+    done
+done <"$RMEM_SOURCE_DIR/mpi_channel/parts.txt"
+for launcher in mpirun-bbp-openmpi mpirun-bbp-mpich; do
+    if "$work/bare/bin/$launcher" -n 1 true >"$work/said" 2>&1; then fail "$launcher runs without"; fi
+    grep -q 'there is no libbbp-fi.so: .*install libfabric-dev' "$work/said" ||
+        fail "$launcher says: $(cat "$work/said")"
+done

@@ -3,7 +3,9 @@
 # ctest: full
 #
 # What the launchers say before any rank starts, with programs of either MPI and a launcher of Open
-# MPI that only tells how it was called; and what a rank says of an invalid setting.
+# MPI that only tells how it was called, also of parts of rmem that were not built; that the last
+# thing said is why a rank cannot take part: an invalid setting, or that a process was started by
+# MPI_Comm_spawn.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
@@ -44,6 +46,25 @@ says_not 'ranks share'
 called --host localhost:1 -n "$many" "$work/of_openmpi"
 says_not 'OMPI_MCA_rmaps_base_oversubscribe'
 
+# Who makes windows is only proposed.
+says 'OMPI_MCA_osc=pt2pt,rdma,sm'
+OMPI_MCA_osc=sm,rdma called -n 1 "$work/of_openmpi"
+says 'OMPI_MCA_osc=sm,rdma'
+
+# Of a build without the packages of the MPIs, and of one without libfabric's.
+mkdir "$work/parts"
+cp "$RMEM_PROVIDER_PATH/libbbp-fi.so" "$work/parts"
+RMEM_PROVIDER_PATH=$work/parts called -n 1 "$work/of_openmpi"
+says "in '$work/parts' there is no openmpi/mca_coll_bbp.so: without it Open MPI has no"
+says 'install libopenmpi-dev, then configure, build and install rmem again'
+says_not 'libmpich-dev'
+called -n 1 "$work/of_openmpi"
+says_not 'without it'
+rm "$work/parts/libbbp-fi.so"
+RMEM_PROVIDER_PATH=$work/parts refuses mpirun-bbp-openmpi -n 1 "$work/of_openmpi"
+says "in '$work/parts' there is no libbbp-fi.so: without it no MPI program goes over the ring"
+says 'install libfabric-dev'
+
 # A ring that its ranks have removed is asked for once, and not for the two seconds that ranks may
 # take to end.
 printf '#!/bin/sh\necho asked >>%s/asked\nexec rmem "$@"\n' "$work" >"$work/rmem"
@@ -65,7 +86,30 @@ if [[ -e $RMEM_MPICH/libmpich.so.12 ]]; then
     says "'$work/of_openmpi' was built with Open MPI, and MPICH cannot run it; $advice"
 fi
 
+# ends_with <words>: the last line of the last run
+ends_with() { [[ $(tail -n 1 "$output") == *"$1"* ]] || fail "it is not the last thing said: $1"; }
+
+# last_words_with <compiler>...
+last_words_with() {
+    "$@" "$RMEM_SOURCE_DIR/tests/support/programs/mpi_spawn.c" -o "$work/spawn"
+    if RMEM_MPI_TRANSPORT=foo run 2 "$work/spawn"; then fail "there is a transport foo"; fi
+    ends_with "bbp: RMEM_MPI_TRANSPORT is 'foo', which is no transport; give one of channel, fm"
+    left_nothing "a transport foo"
+    # MPICH waits forever for what was spawned: this ends who has spawned it.
+    # shellcheck disable=SC2016 # the inner shell's
+    printf '#!/bin/sh\n"%s"\nkill "$(cat "$0.spawner")"\n' "$work/spawn" >"$work/spawned"
+    chmod +x "$work/spawned"
+    # shellcheck disable=SC2016 # the inner shell's
+    run 1 bash -c 'echo $$ >"$1.spawner"; exec "$0" "$1"' "$work/spawn" "$work/spawned" || true
+    ends_with "bbp: this process was started by MPI_Comm_spawn, which is not supported here"
+    left_nothing "MPI_Comm_spawn"
+    [[ -z $(ls "$TMPDIR") ]] || fail "$1 leaves $(ls "$TMPDIR")"
+}
+
+export RMEM_LINK=direct TMPDIR=$work/tmp
+mkdir "$TMPDIR"
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi")
-export RMEM_LINK=direct
-if RMEM_MPI_TRANSPORT=foo run 1 "$work/of_openmpi"; then fail "there is a transport foo"; fi
-says "bbp: RMEM_MPI_TRANSPORT is 'foo', which is no transport; give one of channel, fm"
+last_words_with mpicc.openmpi
+need_mpich
+launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
+last_words_with mpicc.mpich -Wno-stringop-overflow

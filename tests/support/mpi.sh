@@ -76,6 +76,11 @@ went_over_the_ring() {
     [[ $counted == "$1" ]] || fail "$2: $counted of $1 ranks have sent packets"
 }
 
+# Of any rank of the last run.
+least_packets_sent() {
+    sed -nE 's/.*rank [0-9]+: ([0-9]+) packets sent.*/\1/p' "$output" | sort -n | head -n 1
+}
+
 left_nothing() {
     if compgen -G "/dev/shm/*mpi-test-$$*" >/dev/null; then fail "$1 left something in /dev/shm"; fi
 }
@@ -99,7 +104,7 @@ bad_end() {
 
 traffic_on_every_link() {
     local program link ranks how
-    for program in traffic threads; do
+    for program in traffic threads windows; do
         "$@" -O1 -Wall -Wextra -Werror -pthread \
             "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
     done
@@ -109,11 +114,16 @@ traffic_on_every_link() {
             good_run $ranks "$ranks ranks on $link" "$work/traffic"
         done
         good_run 3 "3 ranks of several threads on $link" "$work/threads"
+        good_run 4 "windows on $link" "$work/windows"
+        (($(least_packets_sent) > 200)) || fail "what is put into windows did not go over the ring"
+        good_run 4 "windows of several threads on $link" "$work/windows" threads
         for how in die kill; do
             bad_end "a rank on $link: $how" "$work/traffic" $how
         done
     done
     RMEM_LINK=direct good_run 8 "8 ranks" "$work/traffic"
+    RMEM_LINK=direct run 1 "$work/windows" || fail "windows of a rank alone"
+    RMEM_LINK=direct run 1 "$work/windows" threads || fail "windows of a rank alone, of threads"
     RMEM_LINK=udp RMEM_FAULTS='drop:share=5%' \
         good_run 3 "3 ranks on udp, of whose datagrams 5 % are lost" "$work/traffic"
 }
