@@ -115,7 +115,7 @@ traffic_on_every_link() {
         done
         good_run 3 "3 ranks of several threads on $link" "$work/threads"
         good_run 4 "windows on $link" "$work/windows"
-        (($(least_packets_sent) > 200)) || fail "what is put into windows did not go over the ring"
+        (($(least_packets_sent) > 100)) || fail "what is put into windows did not go over the ring"
         good_run 4 "windows of several threads on $link" "$work/windows" threads
         for how in die kill; do
             bad_end "a rank on $link: $how" "$work/traffic" $how

@@ -2,13 +2,13 @@
 //
 // A plain MPI program with windows of each kind that has memory of the MPI's: those that all ranks of
 // a node share, where each rank reads what the others have stored; and allocated ones, into which
-// each rank puts 200 words, one by one. With an argument it asks for MPI_THREAD_MULTIPLE. It ends
+// each rank puts 40 words, one by one. With an argument it asks for MPI_THREAD_MULTIPLE. It ends
 // with 0 if all is as it was stored.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PUTS = 200 };
+enum { PUTS = 40 };
 
 static int faults = 0;
 
