@@ -72,6 +72,27 @@ chmod +x "$work/rmem"
 "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-host" "$work/rmem" "mpi-test-$$" true
 (($(wc -l <"$work/asked") == 1)) || fail "the ring is cleaned $(wc -l <"$work/asked") times"
 
+# A launcher of the MPI that does not end when it is told to, and leaves a rank behind.
+cat >"$work/deaf" <<'END'
+#!/bin/sh
+if [ "$1" = --version ]; then echo 'a fake of open-mpi.org' && exit; fi
+trap '' TERM
+setsid sh -c 'echo $$ >"$0.rank"; exec sleep 1000' "$0" &
+wait
+END
+chmod +x "$work/deaf"
+RMEM_MPIRUN=$work/deaf "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" -n 1 "$work/of_openmpi" \
+    >"$output" 2>&1 &
+told=$!
+until [[ -s $work/deaf.rank ]]; do sleep 0.1; done
+kill "$told"
+wait "$told" || true
+for turn in {1..100}; do
+    grep -qsz . "/proc/$(<"$work/deaf.rank")/environ" || break # it is dying, or a zombie
+    ((turn < 100)) || fail "a rank was left behind"
+    sleep 0.1
+done
+
 # The launcher may start the program by way of another one.
 if command -v mpicc.mpich >/dev/null; then
     mpicc.mpich -Wno-stringop-overflow \
