@@ -33,6 +33,9 @@ constexpr std::size_t kMostFileBytes = 4096;
 std::string folder() {
     const char* runtime = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe)
     if (runtime != nullptr && *runtime == '/') return fmt::format("{}/rmem", runtime);
+    // Where others cannot make it first, if the host has that.
+    const std::string own = fmt::format("/run/user/{}", ::geteuid());
+    if (::access(own.c_str(), W_OK) == 0) return own + "/rmem";
     return fmt::format("/tmp/rmem-{}", ::geteuid());
 }
 
@@ -88,6 +91,28 @@ bool names_a_node() {
     return is_set("RMEM_RING") && (is_set("RMEM_NODE") || is_set("RMEM_RANK"));
 }
 
+/// Whether the environment leaves open which of the node's ranks the program is.
+bool leaves_rank_open() {
+    const auto environment = rmem::Environment::read();
+    return !environment.rank && environment.ranks &&
+           *environment.ranks > environment.nodes.value_or(*environment.ranks);
+}
+
+/// The first rank of the environment's node that is free.
+int open_a_rank(rmem_node*& node) {
+    const auto environment = rmem::Environment::read();
+    const unsigned ranks = environment.ranks.value_or(environment.nodes.value_or(1));
+    const unsigned nodes = environment.nodes.value_or(ranks);
+    int result = RMEM_EBUSY;
+    for (unsigned rank = 0; rank < ranks && result == RMEM_EBUSY; ++rank) {
+        if (rank * nodes / ranks != environment.node.value_or(0)) continue;
+        rmem_options options = RMEM_OPTIONS;
+        options.rank = static_cast<int>(rank);
+        result = rmem_open_with(&node, &options);
+    }
+    return result;
+}
+
 int no_unit(unsigned unit) {
     return rmem::fail(
         RMEM_ESYS,
@@ -132,7 +157,8 @@ PublishedUnit::~PublishedUnit() {
 rmem_node* open_unit(unsigned unit, int& code) noexcept {
     rmem_node* node = nullptr;
     code = rmem::guarded([&]() -> int {
-        if (unit == 0 && names_a_node()) return rmem_open(&node);
+        if (unit == 0 && names_a_node())
+            return leaves_rank_open() ? open_a_rank(node) : rmem_open(&node);
         auto settings = published(unit);
         if (!settings) {
             if (unit != 0 || rmem::environment_setting("RMEM_RING") == nullptr)
@@ -140,17 +166,7 @@ rmem_node* open_unit(unsigned unit, int& code) noexcept {
             return rmem_open(&node);
         }
         const rmem::GivenSettings given(std::move(*settings));
-        const auto environment = rmem::Environment::read();
-        const unsigned ranks = environment.ranks.value_or(environment.nodes.value_or(1));
-        const unsigned nodes = environment.nodes.value_or(ranks);
-        int result = RMEM_EBUSY;
-        for (unsigned rank = 0; rank < ranks && result == RMEM_EBUSY; ++rank) {
-            if (rank * nodes / ranks != environment.node.value_or(0)) continue;
-            rmem_options options = RMEM_OPTIONS;
-            options.rank = static_cast<int>(rank);
-            result = rmem_open_with(&node, &options);
-        }
-        return result;
+        return open_a_rank(node);
     });
     return node;
 }

@@ -26,7 +26,8 @@ RFM2G_STATUS no_handle(RFM2GHANDLE rh) {
         return refuse(RFM2G_NULL_DESCRIPTOR,
                       "the handle is a null pointer; give one that RFM2gOpen has stored");
     }
-    if (rh->struct_id == kInheritedId) return refuse(RFM2G_NOT_OPEN, rmem::kForkedChild);
+    if (Handles::of_process().is_inherited(place_of(rh)))
+        return refuse(RFM2G_NOT_OPEN, rmem::kForkedChild);
     return refuse(RFM2G_BAD_PARAMETER_1,
                   "the handle is none that RFM2gOpen has stored, or it is closed");
 }
@@ -90,11 +91,10 @@ std::uint32_t lcsr(Device& device) {
     return word;
 }
 
-void describe(RFM2GCONFIG& config, rmem_node* node, unsigned unit, const char* path,
-              Device& device) {
-    config.NodeId = static_cast<RFM2G_NODE>(rmem_id(node));
+void describe(RFM2GCONFIG& config, const char* path, Device& device) {
+    config.NodeId = device.node_id();
     config.BoardId = RFM2G_BID_5565;
-    config.Unit = static_cast<RFM2G_UINT8>(unit);
+    config.Unit = static_cast<RFM2G_UINT8>(device.unit());
     config.PlxRevision = kPlxRevision;
     config.MemorySize = device.memory_bytes();
     copy_text(config.Device, path);
@@ -123,20 +123,25 @@ RFM2G_STATUS open(const char* path, RFM2GHANDLE* rh) {
     }
     const std::uint32_t window_bytes = window_setting();
     int code = RMEM_OK;
-    OwnNode own_node(open_unit(*unit, code));
-    if (own_node == nullptr) return not_opened(code);
-    rmem_node* const node = own_node.get();
-    auto handle = std::make_unique<Handle>(std::move(own_node), window_bytes);
-    code = handle->device.accept_events();
-    if (code < 0) return not_opened(code);
-    handle->fd = -1;
-    handle->struct_id = kHandleId;
+    Handles& handles = Handles::of_process();
+    const unsigned place = handles.open(*unit, [&](std::shared_ptr<Device> of_others) {
+        OwnNode node(open_unit(*unit, code));
+        // The node has no rank left: theirs is this process's, too.
+        if (node == nullptr && code == RMEM_EBUSY && of_others) return of_others;
+        if (node == nullptr) return std::shared_ptr<Device>();
+        auto own = std::make_shared<Device>(*unit, std::move(node), window_bytes);
+        code = own->accept_events();
+        return code < 0 ? nullptr : own;
+    });
+    if (place == Handles::kNone) return not_opened(code);
+    rfm2ghandle_s& handle = seen_of_handles[place];
+    handle.fd = -1;
     for (int event = 0; event < RFM2GEVENT_LAST; ++event) {
-        handle->callbackInfo[event].Handle = handle.get();
-        handle->callbackInfo[event].Event = static_cast<RFM2GEVENTTYPE>(event);
+        handle.callbackInfo[event].Handle = &handle;
+        handle.callbackInfo[event].Event = static_cast<RFM2GEVENTTYPE>(event);
     }
-    describe(handle->Config, node, *unit, path, handle->device);
-    *rh = handle.release();
+    describe(handle.Config, path, *handles.call(place));
+    *rh = &handle;
     return RFM2G_SUCCESS;
 }
 
@@ -221,21 +226,18 @@ RFM2G_STATUS RFM2gOpen(char* DevicePath, RFM2GHANDLE* rh) {
 
 RFM2G_STATUS RFM2gClose(RFM2GHANDLE* rh) {
     if (rh == nullptr) return no_place(RFM2G_BAD_PARAMETER_1);
-    if (*rh != nullptr && (*rh)->struct_id == kInheritedId) {
-        *rh = nullptr;  // the parent's
-        return RFM2G_SUCCESS;
+    if (Events::is_in_callback()) {
+        return refuse(RFM2G_NOT_SUPPORTED,
+                      "a callback cannot close a handle; let another thread do it");
     }
-    return on_device(*rh, [&](Device& device) {
-        if (device.is_in_callback()) {
-            return refuse(RFM2G_NOT_SUPPORTED,
-                          "a callback cannot close its own handle; let another "
-                          "thread do it");
-        }
-        (*rh)->struct_id = 0;
-        delete static_cast<Handle*>(*rh);
-        *rh = nullptr;
-        return RFM2G_SUCCESS;
-    });
+    Handles& handles = Handles::of_process();
+    const unsigned place = place_of(*rh);
+    const auto end_waits = [](Device& device, const cards::Calls& calls) {
+        device.end_waits(calls);
+    };
+    if (!handles.is_inherited(place) && !handles.close(place, end_waits)) return no_handle(*rh);
+    *rh = nullptr;
+    return RFM2G_SUCCESS;
 }
 
 // ---- Configuration

@@ -38,20 +38,21 @@ constexpr std::size_t end_of_word(std::size_t place) {
 
 }  // namespace
 
-Device::Device(RFM2GHANDLE handle, OwnNode node, std::uint32_t window_bytes)
-    : own_node_(std::move(node)),
+Device::Device(unsigned unit, OwnNode node, std::uint32_t window_bytes)
+    : unit_(unit),
+      own_node_(std::move(node)),
       node_(own_node_.get()),
       memory_bytes_(whole_words(rmem_size(node_))),
       window_bytes_(window_bytes == 0 ? memory_bytes_ : std::min(window_bytes, memory_bytes_)),
       cleared_faults_(fault_counts()),
       reported_faults_(cleared_faults_),
-      events_(handle, *this) {
+      events_(*this) {
     set_view(0, 0);
     own_sent_ = count_of("writes_sent");
 }
 
 Device::~Device() {
-    events_.close();
+    events_.stop();
     own_node_.reset();  // before the events go, which it brings
 }
 

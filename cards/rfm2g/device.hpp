@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The card behind a handle: a node of a ring, the settings of the board, and its events.
+/// The card behind a handle: a node of a ring, the settings of the board, and its events. Handles
+/// of one process have one where its node has no rank left for another.
 ///
 /// Thread safety: any thread, but the destructor. Calls of the node that rmem.h gives to one thread
 ///   at a time come one after the other; peeks, and reads without swapping, take no lock.
@@ -58,7 +59,7 @@ using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
 class Device final : private EventSource {
 public:
     /// `window_bytes`: 0 for all of the memory.
-    Device(RFM2GHANDLE handle, OwnNode node, std::uint32_t window_bytes);
+    Device(unsigned unit, OwnNode node, std::uint32_t window_bytes);
     ~Device();
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
@@ -67,7 +68,11 @@ public:
     int accept_events();
     /// With what has come.
     Events& events();
-    bool is_in_callback() const noexcept { return events_.is_in_callback(); }
+    /// Those of a handle that is being closed, and its callbacks.
+    void end_waits(const Calls& calls) { events_.end(calls); }
+
+    unsigned unit() const { return unit_; }
+    RFM2G_NODE node_id() const { return static_cast<RFM2G_NODE>(rmem_id(node_)); }
 
     // ---- Transfers
     template <class Value>
@@ -171,6 +176,7 @@ private:
     RFM2G_STATUS command(unsigned code);
     RFM2G_STATUS send_round(RFM2G_STATUS failure);
 
+    const unsigned unit_;
     OwnNode own_node_;
     rmem_node* const node_;
     const std::uint32_t memory_bytes_;

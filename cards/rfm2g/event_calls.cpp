@@ -71,7 +71,7 @@ RFM2G_STATUS RFM2gWaitForEvent(RFM2GHANDLE rh, RFM2GEVENTINFO* EventInfo) {
     return on_device_for(rh, EventInfo, RFM2G_BAD_PARAMETER_2, [&](Device&) {
         return on_event(rh, EventInfo->Event, [&](Events& events, RFM2GEVENTTYPE event) {
             Events::Received what;
-            const RFM2G_STATUS status = events.wait(event, EventInfo->Timeout, what);
+            const RFM2G_STATUS status = events.wait(event, EventInfo->Timeout, what, calls_of(rh));
             if (status != RFM2G_SUCCESS) return status;
             EventInfo->ExtendedInfo = what.data;
             EventInfo->NodeId = what.from;
@@ -84,7 +84,7 @@ RFM2G_STATUS RFM2gEnableEventCallback(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType,
                                       RFM2G_EVENT_FUNCPTR pEventFunc) {
     return on_event(rh, EventType, [&](Events& events, RFM2GEVENTTYPE event) {
         if (pEventFunc == nullptr) return no_place(RFM2G_BAD_PARAMETER_3);
-        return events.set_callback(event, pEventFunc);
+        return events.set_callback(event, pEventFunc, rh, calls_of(rh));
     });
 }
 RFM2G_STATUS RFM2gDisableEventCallback(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {

@@ -26,7 +26,7 @@ constexpr std::array<std::uint32_t, RFM2GEVENT_LAST> kBits = {
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kLongestNs = std::numeric_limits<std::int64_t>::max() / 4;
 
-constinit thread_local const Events* in_callback_of = nullptr;
+constinit thread_local bool in_callback = false;
 
 constexpr RFM2GEVENTTYPE event_of(std::size_t index) {
     return static_cast<RFM2GEVENTTYPE>(index);
@@ -62,8 +62,13 @@ bool Events::is_event(RFM2GEVENTTYPE event) {
     return static_cast<unsigned>(event) < RFM2GEVENT_LAST;
 }
 
-bool Events::is_in_callback() const noexcept {
-    return in_callback_of == this;
+bool Events::is_in_callback() noexcept {
+    return in_callback;
+}
+
+Events::~Events() {
+    for (const Event& event : events_)
+        RMEM_CHECK(!event.is_awaited && event.running == nullptr && event.callback == nullptr);
 }
 
 // ---- From the board to the driver
@@ -118,22 +123,23 @@ void Events::wake_waiter(Event& event) {
 
 /// Until nothing is left for it.
 void Events::run_callback(Lock& lock, RFM2GEVENTTYPE type, Event& event) {
-    if (event.is_running) return;  // by another thread, which looks again
-    event.is_running = true;
-    const Events* const before = std::exchange(in_callback_of, this);
+    if (event.running != nullptr) return;  // by another thread, which looks again
+    const bool was_in_callback = std::exchange(in_callback, true);
     while (event.callback != nullptr && event.taken) {
         RFM2GEVENTINFO info{event.taken->data, type, RFM2G_INFINITE_TIMEOUT, event.taken->from,
                             nullptr};
         event.taken.reset();
         const RFM2G_EVENT_FUNCPTR callback = event.callback;
+        const RFM2GHANDLE handle = event.handle;
+        event.running = event.user;
         lock.unlock();
-        callback(handle_, &info);
+        callback(handle, &info);
         lock.lock();
+        event.running = nullptr;
+        idle_.notify_all();
         raise_again(type, event);
     }
-    in_callback_of = before;
-    event.is_running = false;
-    idle_.notify_all();
+    in_callback = was_in_callback;
 }
 
 /// What a call of the program has let through: a callback is the thread's, as faults are.
@@ -161,7 +167,8 @@ void Events::disable(RFM2GEVENTTYPE type) {
     at(type).is_enabled = at(type).is_raised = false;
 }
 
-RFM2G_STATUS Events::wait(RFM2GEVENTTYPE type, std::uint32_t timeout_ms, Received& what) {
+RFM2G_STATUS Events::wait(RFM2GEVENTTYPE type, std::uint32_t timeout_ms, Received& what,
+                          const Calls& calls) {
     Lock lock(mutex_);
     Event& event = at(type);
     if (event.is_awaited || event.callback != nullptr)
@@ -174,7 +181,7 @@ RFM2G_STATUS Events::wait(RFM2GEVENTTYPE type, std::uint32_t timeout_ms, Receive
                           "a callback cannot wait for an event, which the same thread would have "
                           "to bring; wait in another thread, or with RFM2G_NO_WAIT");
         }
-        const RFM2G_STATUS status = sleep(lock, event, timeout_ms);
+        const RFM2G_STATUS status = sleep(lock, event, timeout_ms, calls);
         if (status != RFM2G_SUCCESS) return status;
     }
     what = *event.taken;
@@ -182,7 +189,7 @@ RFM2G_STATUS Events::wait(RFM2GEVENTTYPE type, std::uint32_t timeout_ms, Receive
     return RFM2G_SUCCESS;
 }
 
-RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
+RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms, const Calls& calls) {
     if (event.bell == nullptr) event.bell = Bell::make();
     if (event.bell == nullptr) {
         return refuse(RFM2G_OS_ERROR,
@@ -192,7 +199,8 @@ RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
         rmem::now_ns() +
         (timeout_ms == RFM2G_INFINITE_TIMEOUT ? kLongestNs : timeout_ms * kNsPerMs);
     event.is_awaited = true;
-    event.is_canceled = false;
+    event.user = &calls;
+    event.is_canceled = calls.is_closing();  // end() may have been here already
     RFM2G_STATUS status = RFM2G_SUCCESS;
     while (!event.taken && !event.is_canceled && status == RFM2G_SUCCESS) {
         event.is_asleep = true;
@@ -205,7 +213,6 @@ RFM2G_STATUS Events::sleep(Lock& lock, Event& event, std::uint32_t timeout_ms) {
         event.is_asleep = false;
     }
     event.is_awaited = false;
-    idle_.notify_all();
     if (event.is_canceled) {
         return refuse(RFM2G_WAIT_EVENT_CANCELED,
                       "another thread has ended this wait, by RFM2gCancelWaitForEvent or "
@@ -229,13 +236,18 @@ RFM2G_STATUS Events::cancel(RFM2GEVENTTYPE type) {
     return RFM2G_SUCCESS;
 }
 
-RFM2G_STATUS Events::set_callback(RFM2GEVENTTYPE type, RFM2G_EVENT_FUNCPTR function) {
+RFM2G_STATUS Events::set_callback(RFM2GEVENTTYPE type, RFM2G_EVENT_FUNCPTR function,
+                                  RFM2GHANDLE handle, const Calls& calls) {
     if (const auto status = source_.start_thread(); status != RFM2G_SUCCESS) return status;
     Lock lock(mutex_);
     Event& event = at(type);
     if (event.is_awaited || event.callback != nullptr)
         return in_use(type, event.callback != nullptr);
+    if (calls.is_closing())
+        return refuse(RFM2G_BAD_PARAMETER_1, "another thread is closing the handle");
     event.callback = function;
+    event.handle = handle;
+    event.user = &calls;
     raise_again(type, event);
     hand_over(std::move(lock), type, event);
     return RFM2G_SUCCESS;
@@ -279,18 +291,18 @@ RFM2GQINFO Events::statistics(RFM2GEVENTTYPE type) {
     return info;
 }
 
-void Events::close() {
+void Events::end(const Calls& calls) {
+    RMEM_CHECK(calls.is_closing());
     Lock lock(mutex_);
     for (Event& event : events_) {
+        if (event.user != &calls) continue;
         event.callback = nullptr;
         event.is_canceled = true;
         wake_waiter(event);
     }
     idle_.wait(lock, [&] {
-        for (const Event& event : events_) {
-            if (event.is_awaited || event.is_running) return false;
-        }
-        return true;
+        return std::none_of(events_.begin(), events_.end(),
+                            [&](const Event& event) { return event.running == &calls; });
     });
 }
 

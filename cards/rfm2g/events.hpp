@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The events of one handle: what waits on the board, what the driver has taken, who gets it.
+/// The events of a card: what waits on the board, what the driver has taken, who gets it.
 ///
 /// As with the card, an event passes two places. On the board each interrupt has a FIFO (127), and
 /// every other event a latch. While the event is raised (its bit of the register LIER) the driver
@@ -13,10 +13,13 @@
 /// A callback runs in the thread of the node that brings its event; where the event was there
 /// before, and for faults, in a thread of this object. Without callbacks the calls bring the
 /// events, and a wait sleeps on what tells of them: one thread is woken by an event, not two.
+/// Invariants, executed: who waits, and whose callback there is, has a handle that is open, or is
+/// told to end; at the end nobody waits and no callback runs.
 /// Thread safety: any thread. Callbacks run without a lock.
 /// Errors: RFM2G_STATUS; std::system_error where there can be no thread.
 /// Source: the Linux driver R09.00 (queues of one), and the hardware manual (FIFOs of 127).
 
+#include "cards/common/handle_table.hpp"
 #include "cards/rfm2g/host.hpp"
 #include "cards/rfm2g/rfm2g_api.h"
 #include "rmem/base/helper_thread.hpp"
@@ -58,7 +61,8 @@ public:
     /// Between looks for faults, while one is enabled.
     static constexpr std::int64_t kLookNs = 10'000'000;
 
-    Events(RFM2GHANDLE handle, EventSource& source) : handle_(handle), source_(source) {}
+    explicit Events(EventSource& source) : source_(source) {}
+    ~Events();
     Events(const Events&) = delete;
     Events& operator=(const Events&) = delete;
 
@@ -73,17 +77,22 @@ public:
 
     void enable(RFM2GEVENTTYPE event);
     void disable(RFM2GEVENTTYPE event);
-    RFM2G_STATUS wait(RFM2GEVENTTYPE event, std::uint32_t timeout_ms, Received& what);
+    /// For a handle whose calls are `calls`.
+    RFM2G_STATUS wait(RFM2GEVENTTYPE event, std::uint32_t timeout_ms, Received& what,
+                      const Calls& calls);
     RFM2G_STATUS cancel(RFM2GEVENTTYPE event);
-    RFM2G_STATUS set_callback(RFM2GEVENTTYPE event, RFM2G_EVENT_FUNCPTR function);
+    RFM2G_STATUS set_callback(RFM2GEVENTTYPE event, RFM2G_EVENT_FUNCPTR function,
+                              RFM2GHANDLE handle, const Calls& calls);
     RFM2G_STATUS clear_callback(RFM2GEVENTTYPE event);
     void clear(RFM2GEVENTTYPE event);
     void clear_count(RFM2GEVENTTYPE event);
     RFM2GQINFO statistics(RFM2GEVENTTYPE event);
-    /// Whether the calling thread is in a callback of this handle.
-    bool is_in_callback() const noexcept;
-    /// Ends waits, and returns when no wait and no callback is left.
-    void close();
+    /// Whether the calling thread is in a callback, of whichever card.
+    static bool is_in_callback() noexcept;
+    /// Ends the waits of a handle that is being closed, and returns when no callback of it runs.
+    void end(const Calls& calls);
+    /// No more looks for faults.
+    void stop() { thread_.reset(); }
 
     // ---- As registers
     std::uint32_t lisr();                   ///< what waits on the board
@@ -103,7 +112,9 @@ private:
         std::uint8_t peak = 0;
         std::uint32_t count = 0;
         RFM2G_EVENT_FUNCPTR callback = nullptr;
-        bool is_running = false;  ///< its callback
+        RFM2GHANDLE handle = nullptr;    ///< that the callback gets
+        const Calls* user = nullptr;     ///< of the handle that has the callback or waits
+        const Calls* running = nullptr;  ///< of the handle whose callback runs; null: none does
         bool is_awaited = false;
         bool is_canceled = false;
         bool is_asleep = false;      ///< its waiter
@@ -117,13 +128,12 @@ private:
     static void raise_again(RFM2GEVENTTYPE type, Event& event);
     static void wake_waiter(Event& event);
     void run_callback(Lock& lock, RFM2GEVENTTYPE type, Event& event);
-    RFM2G_STATUS sleep(Lock& lock, Event& event, std::uint32_t timeout_ms);
+    RFM2G_STATUS sleep(Lock& lock, Event& event, std::uint32_t timeout_ms, const Calls& calls);
     void hand_over(Lock lock, RFM2GEVENTTYPE type, Event& event);
     bool watches_faults() const;
     void serve();
     void start_thread();
 
-    const RFM2GHANDLE handle_;
     EventSource& source_;
     std::mutex mutex_;
     std::condition_variable idle_;  ///< a wait or a callback has ended

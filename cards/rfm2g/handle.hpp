@@ -3,31 +3,39 @@
 
 /// A handle as programs have it, and the card behind it.
 ///
+/// A handle is the address of a place, which is never given back; the library compares it, and
+/// looks at nothing behind it before it has found the place in the table.
 /// In a forked child it is its parent's: calls are refused, and nothing of it is touched.
-/// Thread safety: functions, and each handle as its Device.
+/// Invariants, executed: cards/common/handle_table.hpp.
+/// Thread safety: any thread.
 /// Errors: RFM2G_STATUS, with the sentence in rmem_last_error().
 
+#include "cards/common/handle_table.hpp"
 #include "cards/rfm2g/device.hpp"
 #include "cards/rfm2g/status.hpp"
-#include "rmem/base/at_fork.hpp"
 
+#include <array>
+#include <cstdint>
 #include <exception>
 #include <utility>
 
 namespace cards::rfm2g {
 
-inline constexpr RFM2G_UINT32 kHandleId = 0x52464D32;     // "RFM2"
-inline constexpr RFM2G_UINT32 kInheritedId = 0x666F726B;  // "fork"
+using Handles = HandleTable<Device>;
 
-struct Handle final : rfm2ghandle_s, private rmem::AtFork {
-    Handle(OwnNode node, std::uint32_t window_bytes)
-        : rfm2ghandle_s{}, device(this, std::move(node), window_bytes) {}
+/// What programs see of each place, and may read after a close, too.
+inline constinit std::array<rfm2ghandle_s, Handles::kPlaces> seen_of_handles{};
 
-    Device device;
-
-private:
-    void in_child() noexcept override { struct_id = kInheritedId; }
-};
+/// Of what is no handle none.
+inline unsigned place_of(RFM2GHANDLE rh) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(rh) -
+                    reinterpret_cast<std::uintptr_t>(seen_of_handles.data());
+    if (at >= sizeof seen_of_handles || at % sizeof(rfm2ghandle_s) != 0) return Handles::kNone;
+    return static_cast<unsigned>(at / sizeof(rfm2ghandle_s));
+}
+inline const Calls& calls_of(RFM2GHANDLE rh) noexcept {
+    return Handles::of_process().calls(place_of(rh));
+}
 
 [[gnu::cold]] RFM2G_STATUS no_handle(RFM2GHANDLE rh);
 [[gnu::cold]] RFM2G_STATUS no_place(RFM2G_STATUS status);
@@ -35,10 +43,11 @@ private:
 /// Calls `body` with the card.
 template <class Body>
 [[gnu::always_inline]] inline RFM2G_STATUS on_device(RFM2GHANDLE rh, Body&& body) noexcept {
-    if (rh == nullptr || rh->struct_id != kHandleId) [[unlikely]]
+    const auto call = Handles::of_process().call(place_of(rh));
+    if (!call) [[unlikely]]
         return no_handle(rh);
     try {
-        return body(static_cast<Handle*>(rh)->device);
+        return body(*call);
     } catch (...) {
         return status_of(rmem::failed_with(std::current_exception()), RFM2G_DRIVER_ERROR);
     }

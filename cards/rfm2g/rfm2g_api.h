@@ -14,7 +14,8 @@
  *
  * Units         "/dev/rfm2g0", "/dev/rfm2g/0", "\\\\.\\rfm2g0" and "RFM2G_0" are unit 0: the node
  *               that `rmem node --unit 0` keeps, or that RMEM_RING and RMEM_NODE name (rmem(7)).
- *               Each open handle is a rank of that node, so it has as many as the node has ranks.
+ *               Each open handle is a rank of that node; where none is left, handles of one
+ *               process share one, and are one card.
  * Order         The writes of a node, and its events among them, arrive in their order.
  * Words         A word of 4 bytes is never seen in part; a write of a part of one sends all of it.
  *               RFM2gPeek64 and RFM2gPoke64 are two words.
@@ -27,13 +28,14 @@
  *               The others are faults of the network (rfm2g(7) says of which); BAD_DATA and
  *               SYNC_LOSS are disabled when they have come, until they are enabled again.
  * Callbacks     run in threads of the library: an event's one at a time, and other events wait
- *               meanwhile. They may make all calls but RFM2gClose, and do not wait in
- *               RFM2gWaitForEvent: both are RFM2G_NOT_SUPPORTED there.
+ *               meanwhile. They may make all calls but RFM2gClose, of whichever handle, and do
+ *               not wait in RFM2gWaitForEvent: both are RFM2G_NOT_SUPPORTED there.
  * State         LED, transmitter, loopback, dark on dark, parity, windows, byte swapping and
  *               events are of a handle; of a card they are of all that have opened it.
  * Pointers      RFM2gUserMemory gives one to the memory. On link `direct` a store costs what a
  *               store costs; on the others it is captured (rmem_stores(3)).
- * Threads       Any thread may make any call at any time, but after RFM2gClose there is no handle.
+ * Threads       Any thread may make any call at any time. RFM2gClose ends waits, and returns when
+ *               other threads have left their calls; then the handle is none, and so is a copy.
  *               In a fork()ed child calls fail; it opens a handle of its own.
  * Errors        RFM2G_STATUS (rfm2g_errno.h), RFM2gErrorMsg for its meaning, and
  *               rmem_last_error() (rmem/rmem.h) for what was found and what to do. On a handle
@@ -50,7 +52,7 @@
 /* RFM2G_NO_RFM2G_BOARD: there is no such unit; a line on stderr says how to start one.
  * RFM2G_NOT_OPEN: it has no rank free, or its ring cannot be joined; so is that. */
 STDRFM2GCALL RFM2gOpen(char* DevicePath, RFM2GHANDLE* rh);
-/* Ends waits and callbacks first. Sets *rh to null. */
+/* Ends waits, callbacks and calls of the handle first. Sets *rh to null. */
 STDRFM2GCALL RFM2gClose(RFM2GHANDLE* rh);
 
 /* ---- Configuration */

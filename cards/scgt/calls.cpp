@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cards/common/handle_table.hpp"
 #include "cards/common/unit.hpp"
 #include "cards/scgt/device.hpp"
 #include "cards/scgt/results.hpp"
 #include "cards/scgt/scgtapi.h"
-#include "rmem/base/at_fork.hpp"
 #include "rmem/version.h"
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 
 namespace cards::scgt {
 
@@ -35,75 +31,11 @@ constexpr const char* kRevision =
 constexpr const char* kApiRevision =
     "1.0-rmem-" SCGT_VERSION_TEXT(RMEM_VERSION_MAJOR, RMEM_VERSION_MINOR, RMEM_VERSION_PATCH);
 
-/// The handles that are open, by their numbers. Those of one unit have one card.
-class Handles final : rmem::AtFork {
-public:
-    int open(unsigned unit, int& code) {
-        const std::lock_guard one_at_a_time(opening_mutex_);
-        auto device = of_unit(unit);
-        if (!device) {
-            rmem_node* const node = open_unit(unit, code);
-            if (node == nullptr) return kClosed;
-            device = std::make_shared<Device>(unit, node);
-        }
-        code = RMEM_OK;
-        const std::lock_guard lock(mutex_);
-        devices_[++last_number] = device;
-        return last_number;
-    }
-    /// False: there is none.
-    bool close(int number) {
-        const std::lock_guard none_is_opening(opening_mutex_);
-        std::shared_ptr<Device> device;  // is closed when nobody is in a call of it any more
-        {
-            const std::lock_guard lock(mutex_);
-            const auto found = devices_.find(number);
-            if (found == devices_.end()) return false;
-            device = std::move(found->second);
-            devices_.erase(found);
-        }
-        if (!of_unit(device->unit())) device->end();
-        return true;
-    }
-    std::shared_ptr<Device> find(int number) {
-        const std::lock_guard lock(mutex_);
-        const auto found = devices_.find(number);
-        return found == devices_.end() ? nullptr : found->second;
-    }
+using Handles = HandleTable<Device>;
 
-    /// This process's; in a fork()ed child its own.
-    static Handles& of_process() {
-        // (1) - this acquire-load synchronizes-with the acq_rel exchange (2)
-        Handles* handles = current.load(std::memory_order_acquire);
-        if (handles != nullptr) return *handles;
-        auto own = std::make_unique<Handles>();
-        // (2) - this acq_rel exchange synchronizes-with the acquire-load (1), and with itself in
-        // another thread
-        if (current.compare_exchange_strong(handles, own.get(), std::memory_order_acq_rel))
-            return *own.release();
-        return *handles;
-    }
-
-private:
-    void in_child() noexcept override {
-        // relaxed is enough: the child has one thread
-        current.store(nullptr, std::memory_order_relaxed);
-    }
-    std::shared_ptr<Device> of_unit(unsigned unit) {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [number, device] : devices_) {
-            if (device->unit() == unit) return device;
-        }
-        return nullptr;
-    }
-
-    static inline std::atomic<Handles*> current = nullptr;
-    static inline int last_number = 0;  ///< also of a child, so that its parent's are none of its
-
-    std::mutex opening_mutex_;  ///< opening and closing may take long; before the next
-    std::mutex mutex_;
-    std::map<int, std::shared_ptr<Device>> devices_;
-};
+unsigned place_of(const scgtHandle* handle) {
+    return static_cast<unsigned>(handle->osHandle);
+}
 
 uint32 no_handle(const scgtHandle* handle) {
     return refuse(
@@ -124,8 +56,8 @@ template <class Body>
 uint32 on_device(const scgtHandle* handle, Body&& body) noexcept {
     if (handle == nullptr) return no_handle(handle);
     try {
-        const auto device = Handles::of_process().find(handle->osHandle);
-        return device ? body(*device) : no_handle(handle);
+        const auto call = Handles::of_process().call(place_of(handle));
+        return call ? body(*call) : no_handle(handle);
     } catch (...) {
         return result_of(rmem::failed_with(std::current_exception()));
     }
@@ -191,7 +123,12 @@ uint32 scgtOpen(uint32 unitNum, scgtHandle* pHandle) {
     }
     int code = RMEM_OK;
     try {
-        pHandle->osHandle = Handles::of_process().open(unitNum, code);
+        const unsigned place = Handles::of_process().open(unitNum, [&](auto device) {
+            if (device) return device;
+            rmem_node* const node = cards::open_unit(unitNum, code);
+            return node == nullptr ? nullptr : std::make_shared<Device>(unitNum, node);
+        });
+        if (place != Handles::kNone) pHandle->osHandle = static_cast<int>(place);
     } catch (...) {
         code = rmem::failed_with(std::current_exception());
     }
@@ -205,7 +142,8 @@ uint32 scgtOpen(uint32 unitNum, scgtHandle* pHandle) {
 uint32 scgtClose(scgtHandle* pHandle) {
     if (pHandle == nullptr) return no_handle(pHandle);
     if (pHandle->osHandle == kClosed) return SCGT_SUCCESS;
-    if (!Handles::of_process().close(pHandle->osHandle)) return no_handle(pHandle);
+    const auto end_waits = [](Device& device, const cards::Calls&) { device.wake_readers(); };
+    if (!Handles::of_process().close(place_of(pHandle), end_waits)) return no_handle(pHandle);
     pHandle->osHandle = kClosed;
     pHandle->memMapPtr = nullptr;
     return SCGT_SUCCESS;
@@ -294,7 +232,8 @@ uint32 scgtGetInterrupt(scgtHandle* pHandle, scgtIntrHandle* intrHandle,
         if (interruptBuffer == nullptr) return no_place("interrupts");
         if (numInterruptsRet == nullptr) return no_place("how many interrupts there are");
         return device.get_interrupts(*intrHandle, interruptBuffer, numInterrupts, timeout,
-                                     *numInterruptsRet);
+                                     *numInterruptsRet,
+                                     Handles::of_process().calls(place_of(pHandle)));
     });
 }
 

@@ -140,7 +140,7 @@ bool Device::look_for_errors() {
 }
 
 uint32 Device::get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 room,
-                              uint32 timeout_ms, uint32& taken) {
+                              uint32 timeout_ms, uint32& taken, const Calls& calls) {
     taken = 0;
     if (const uint32 result = listen(); result != SCGT_SUCCESS) return result;
     const std::int64_t begin_ns = rmem::now_ns();
@@ -148,7 +148,7 @@ uint32 Device::get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 ro
         timeout_ms == kWithoutLimit ? rmem::kNever : begin_ns + timeout_ms * kNsPerMs;
     for (;;) {
         const bool looks = look_for_errors();
-        const uint32 result = interrupts_.take(next, to, room, taken);
+        const uint32 result = interrupts_.take(next, to, room, taken, calls);
         if (result != SCGT_TIMEOUT) return result;
         std::int64_t now_ns = rmem::now_ns();
         while (now_ns < std::min(end_ns, begin_ns + kSpinNs) && !interrupts_.has(next)) {
@@ -163,7 +163,8 @@ uint32 Device::get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 ro
                                       "whether the masks let it in",
                                       timeout_ms));
         }
-        interrupts_.wait(next, std::min(end_ns, now_ns + (looks ? kLookEveryNs : kLongestSleepNs)));
+        interrupts_.wait(next, std::min(end_ns, now_ns + (looks ? kLookEveryNs : kLongestSleepNs)),
+                         calls);
     }
 }
 

@@ -11,6 +11,7 @@
 ///   large as it says.
 /// Units: bytes; ticks of 8 ns are the net timer's, of 15 ns the host timer's.
 
+#include "cards/common/handle_table.hpp"
 #include "cards/scgt/interrupt_queue.hpp"
 #include "cards/scgt/registers.hpp"
 #include "cards/scgt/scgtapi.h"
@@ -42,8 +43,8 @@ public:
     unsigned unit() const { return unit_; }
     std::uint32_t memory_bytes() const { return memory_bytes_; }
     std::string place() const;
-    /// Ends what threads wait for.
-    void end() { interrupts_.end(); }
+    /// Those whose handle is being closed wait no longer.
+    void wake_readers() { interrupts_.wake(); }
 
     // ---- Transfers
     enum class Access { word, byte, half_word, dma };
@@ -55,7 +56,7 @@ public:
 
     // ---- Interrupts
     uint32 get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32 timeout_ms,
-                          uint32& taken);
+                          uint32& taken, const Calls& calls);
 
     // ---- Registers
     uint32 read_control(uint32 offset, uint32& value);

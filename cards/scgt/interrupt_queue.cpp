@@ -22,10 +22,12 @@ void InterruptQueue::put(scgtInterrupt interrupt) {
     news_.notify_all();
 }
 
-uint32 InterruptQueue::take(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32& taken) {
+uint32 InterruptQueue::take(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32& taken,
+                            const Calls& calls) {
     taken = 0;
     const std::lock_guard lock(mutex_);
-    if (has_ended_) return refuse(SCGT_BAD_PARAMETER, "another thread has closed the handle");
+    if (calls.is_closing())
+        return refuse(SCGT_BAD_PARAMETER, "another thread has closed the handle");
     // relaxed is enough: changed under the lock
     const std::uint32_t end = next_.load(std::memory_order_relaxed);
     if (next == kFromNowOn) next = end;
@@ -59,22 +61,16 @@ bool InterruptQueue::has(scgtIntrHandle next) const noexcept {
     return next_.load(std::memory_order_relaxed) != next;
 }
 
-/// Under the lock.
-bool InterruptQueue::has_news(scgtIntrHandle next) const noexcept {
-    return has_ended_ || has(next);
-}
-
-void InterruptQueue::wait(scgtIntrHandle next, std::int64_t until_ns) {
+void InterruptQueue::wait(scgtIntrHandle next, std::int64_t until_ns, const Calls& calls) {
     const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(until_ns)};
     std::unique_lock lock(mutex_);
     ++waiting_;
-    news_.wait_until(lock, until, [&] { return has_news(next); });
+    news_.wait_until(lock, until, [&] { return calls.is_closing() || has(next); });
     --waiting_;
 }
 
-void InterruptQueue::end() {
+void InterruptQueue::wake() {
     const std::lock_guard lock(mutex_);
-    has_ended_ = true;
     news_.notify_all();
 }
 

@@ -11,6 +11,7 @@
 /// Source: the vendor's driver, for the numbers (28 bits, so that none is a reader's first) and for
 ///   what a reader that is too slow gets.
 
+#include "cards/common/handle_table.hpp"
 #include "cards/scgt/scgtapi.h"
 
 #include <array>
@@ -30,26 +31,25 @@ public:
     /// Gives it its number.
     void put(scgtInterrupt interrupt);
     /// Takes what is there for the reader `next`; SCGT_TIMEOUT: nothing is.
-    uint32 take(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32& taken);
+    /// SCGT_BAD_PARAMETER: it is no reader, or its handle is being closed.
+    uint32 take(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32& taken,
+                const Calls& calls);
     /// Whether take() has something to say, by one look.
     bool has(scgtIntrHandle next) const noexcept;
-    /// Until there is something for the reader, the queue ends, or the time has come.
-    void wait(scgtIntrHandle next, std::int64_t until_ns);
-    /// Readers get no more, but SCGT_BAD_PARAMETER.
-    void end();
+    /// Until there is something for the reader, its handle is closed, or the time has come.
+    void wait(scgtIntrHandle next, std::int64_t until_ns, const Calls& calls);
+    /// After a handle has begun to close.
+    void wake();
 
     std::uint32_t waiting() const;
 
 private:
-    bool has_news(scgtIntrHandle next) const noexcept;
-
     mutable std::mutex mutex_;
     std::condition_variable news_;
     std::array<scgtInterrupt, kEntries> entries_{};
     std::atomic<std::uint32_t> next_ = 0;  ///< the number of the next; changed under the lock
     std::uint32_t kept_ = 0;
     std::uint32_t waiting_ = 0;
-    bool has_ended_ = false;
 };
 
 }  // namespace cards::scgt

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 int sp_plus_flag = 1;
 int scr_registers_mapped = 0;
@@ -45,12 +46,12 @@ Process& Process::get() {
 }
 
 Process::Ending::~Ending() {
-    if (const std::shared_ptr<Card> card = process.card()) card->await_arrival();
+    if (const auto card = process.card()) (*card).await_arrival();
 }
 
-std::shared_ptr<Card> Process::card() {
+HandleTable<Card>::Call Process::card() {
     const Lock lock(mutex_);
-    return card_;
+    return HandleTable<Card>::of_process().call(card_);
 }
 
 void* Process::memory() {
@@ -98,30 +99,30 @@ int Process::unmap(int& mapped) {
 
 int Process::check(int unit) const {
     if (unit < 0) return refuse(fmt::format("there is no unit {}; they are 0, 1, …", unit));
-    if (card_ && card_->unit() != static_cast<unsigned>(unit)) {
+    if (card_ != 0 && unit_ != static_cast<unsigned>(unit)) {
         return refuse(
             fmt::format("unit {} is mapped, and a process has one at a time; unmap "
                         "its memory and its registers first",
-                        card_->unit()));
+                        unit_));
     }
     return kDone;
 }
 
 int Process::open() {
-    if (card_) return kDone;
-    int code = RMEM_OK;
-    rmem_node* const node = open_unit(unit_, code);
-    if (node == nullptr) {
-        // Programs tell a number alone, and that does not say what to start.
-        static_cast<void>(std::fprintf(stderr, "scramnet_plus: %s\n", rmem_last_error()));
-        return kRefused;
-    }
-    card_ = std::make_shared<Card>(unit_, node);
-    return kDone;
+    if (card_ != 0) return kDone;
+    card_ = HandleTable<Card>::of_process().open(unit_, [&](std::shared_ptr<Card>) {
+        int code = RMEM_OK;
+        rmem_node* const node = open_unit(unit_, code);
+        return node == nullptr ? nullptr : std::make_shared<Card>(unit_, node);
+    });
+    if (card_ != 0) return kDone;
+    // Programs tell a number alone, and that does not say what to start.
+    static_cast<void>(std::fprintf(stderr, "scramnet_plus: %s\n", rmem_last_error()));
+    return kRefused;
 }
 
 int Process::map() {
-    const int result = card_->map(memory_);
+    const int result = (*HandleTable<Card>::of_process().call(card_)).map(memory_);
     if (result == kDone) {
         scr_memory_mapped = 1;
     } else {
@@ -134,14 +135,15 @@ int Process::map() {
 void Process::close_unused() {
     if (scr_memory_mapped == 0) memory_ = nullptr;
     if (scr_memory_mapped != 0 || scr_registers_mapped != 0) return;
-    card_.reset();
+    HandleTable<Card>& table = HandleTable<Card>::of_process();
+    static_cast<void>(table.close(std::exchange(card_, 0), [](Card&, const Calls&) {}));
     scr_csr_fd = -1;
 }
 
 /// A lock that another thread holds at the fork is one that nobody lets go.
 void Process::in_child() noexcept {
     std::construct_at(&mutex_);
-    inherited_ = std::move(card_);
+    card_ = 0;
     memory_ = nullptr;
     scr_memory_mapped = scr_registers_mapped = 0;
     scr_csr_fd = -1;

@@ -3,16 +3,17 @@
 
 /// The card of this process, which the calls have no handle of, and how they reach it.
 ///
-/// The card is there while its registers or its memory are mapped, and longer for calls that are
-/// under way. A fork()ed child begins with none.
+/// The card is there while its registers or its memory are mapped; unmapping the last of them waits
+/// for calls that are under way. A fork()ed child begins with none.
+/// Invariants, executed: cards/common/handle_table.hpp, whose one entry the card has.
 /// Thread safety: any thread.
 /// Errors: -1 and the other results of scrproto.h, with the sentence in rmem_last_error().
 
+#include "cards/common/handle_table.hpp"
 #include "cards/scramnet_plus/card.hpp"
 #include "rmem/base/at_fork.hpp"
 
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -23,8 +24,8 @@ public:
     /// Never destroyed: at the end of a program other threads may still use the memory.
     static Process& get();
 
-    /// Null: nothing is mapped.
-    std::shared_ptr<Card> card();
+    /// A call of the card; none: nothing is mapped.
+    HandleTable<Card>::Call card();
     void* memory();
     /// The unit that is mapped next.
     int choose(int unit);
@@ -51,8 +52,7 @@ private:
 
     std::mutex mutex_;
     unsigned unit_ = 0;
-    std::shared_ptr<Card> card_;
-    std::shared_ptr<Card> inherited_;  ///< a parent's; left alone
+    unsigned card_ = 0;  ///< its place in the table; 0: none
     void* memory_ = nullptr;
 };
 
@@ -64,7 +64,7 @@ int no_place(const char* what);
 template <class Result, class Body>
 Result on_card(Result otherwise, Body&& body) noexcept {
     try {
-        const std::shared_ptr<Card> card = Process::get().card();
+        const auto card = Process::get().card();
         if (!card) {
             no_card();
             return otherwise;

@@ -15,6 +15,7 @@ set(rfm2g_remote_sources
     remote/rmem_calls.cpp
     remote/socket.cpp
     remote/view.cpp
+    rmem/base/check.cpp
     rmem/base/environment_variable.cpp
     rmem/base/failures.cpp
     rmem/base/process_state.cpp

@@ -136,6 +136,23 @@ TEST_F(Units, unit_0_is_the_environments_node_where_it_says_which) {
     ::unsetenv("RMEM_SIZE");
 }
 
+TEST_F(Units, unit_0_has_all_ranks_of_the_environments_node_unless_it_says_which) {
+    const std::pair<const char*, std::string> variables[] = {
+        {"RMEM_RING", name.get()}, {"RMEM_NODES", "2"}, {"RMEM_RANKS", "4"}, {"RMEM_NODE", "1"}};
+    for (const auto& [variable, value] : variables) ::setenv(variable, value.c_str(), 1);
+    rmem_node* const a = expect_open(0);
+    rmem_node* const b = expect_open(0);
+    EXPECT_EQ(rmem_rank(a), 2);
+    EXPECT_EQ(rmem_rank(b), 3);
+    expect_none(0, RMEM_EBUSY, "rank");
+    rmem_close(b);
+    ::setenv("RMEM_RANK", "2", 1);
+    expect_none(0, RMEM_EBUSY, "rank");
+    rmem_close(a);
+    ::unsetenv("RMEM_RANK");
+    for (const auto& [variable, value] : variables) ::unsetenv(variable);
+}
+
 TEST_F(Units, a_folder_that_others_may_write_to_is_refused) {
     const auto shared = folder / "rmem";
     std::filesystem::create_directory(shared);

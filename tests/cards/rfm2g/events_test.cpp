@@ -5,9 +5,12 @@
 #include "tests/support/rfm2g_cards.hpp"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <future>
 #include <mutex>
 #include <vector>
@@ -189,6 +192,93 @@ TEST_P(CardEvents, closing_ends_a_wait) {
     auto waiting = waiter(card, RFM2GEVENT_INTR1);
     EXPECT_EQ(RFM2gClose(&card), RFM2G_SUCCESS);
     EXPECT_EQ(waiting.get().status, RFM2G_WAIT_EVENT_CANCELED);
+}
+
+/// A wait whose caller is held in the middle of it: where it reads its argument's time-out.
+class HeldWait {
+public:
+    explicit HeldWait(RFM2GHANDLE card) {
+        pages_ = static_cast<std::byte*>(
+            ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        info_ =
+            reinterpret_cast<RFM2GEVENTINFO*>(pages_ + kPage - offsetof(RFM2GEVENTINFO, Timeout));
+        info_->Event = RFM2GEVENT_INTR1;
+        info_->Timeout = RFM2G_INFINITE_TIMEOUT;
+        held_page = pages_ + kPage;
+        step = 0;
+        struct sigaction action {};
+        action.sa_handler = [](int) {
+            step = 1;
+            while (step != 2) std::this_thread::yield();
+            ::mprotect(held_page, kPage, PROT_READ | PROT_WRITE);
+        };
+        EXPECT_EQ(::sigaction(SIGSEGV, &action, &before_), 0);
+        EXPECT_EQ(::mprotect(held_page, kPage, PROT_NONE), 0);
+        status_ = std::async(std::launch::async,
+                             [card, info = info_] { return RFM2gWaitForEvent(card, info); });
+        EXPECT_TRUE(comes([] { return step == 1; }));
+    }
+    RFM2G_STATUS go_on() {
+        step = 2;
+        const RFM2G_STATUS status = status_.get();
+        ::sigaction(SIGSEGV, &before_, nullptr);
+        ::munmap(pages_, 2 * kPage);
+        return status;
+    }
+
+private:
+    static constexpr std::size_t kPage = 4096;
+    static inline std::byte* held_page;
+    static inline std::atomic<int> step;
+
+    std::byte* pages_;
+    RFM2GEVENTINFO* info_;
+    struct sigaction before_ {};
+    std::future<RFM2G_STATUS> status_;
+};
+
+TEST_P(CardEvents, closing_ends_a_wait_that_has_not_begun_to_sleep) {
+    RFM2GHANDLE card = nullptr;
+    char path[] = "/dev/rfm2g1";
+    ASSERT_EQ(RFM2gOpen(path, &card), RFM2G_SUCCESS);
+    HeldWait held(card);
+    const RFM2GHANDLE copy = card;
+    auto closing = std::async(std::launch::async, [&] { return RFM2gClose(&card); });
+    RFM2G_UINT32 value = 0;
+    EXPECT_TRUE(comes([&] { return RFM2gPeek32(copy, 0, &value) == RFM2G_BAD_PARAMETER_1; }));
+    // So that it has told those who wait; what holds must hold whether or not it has.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(held.go_on(), RFM2G_WAIT_EVENT_CANCELED);
+    EXPECT_EQ(closing.get(), RFM2G_SUCCESS);
+}
+
+TEST_P(CardEvents, closing_ends_while_threads_are_in_calls_and_these_are_refused_then) {
+    for (int round = 0; round < 6; ++round) {
+        RFM2GHANDLE card = nullptr;
+        char path[] = "/dev/rfm2g1";
+        ASSERT_EQ(RFM2gOpen(path, &card), RFM2G_SUCCESS) << rmem_last_error();
+        const RFM2GHANDLE copy = card;
+        const auto until_closed = [](auto&& call) {
+            return std::async(std::launch::async, [call] {
+                RFM2G_STATUS status = RFM2G_SUCCESS;
+                while (status != RFM2G_BAD_PARAMETER_1) status = call();
+            });
+        };
+        RFM2G_UINT32 value = 0;
+        const std::array callers = {
+            until_closed([&] { return RFM2gPoke32(copy, 64, 1); }),
+            until_closed([&] { return RFM2gPeek32(copy, 64, &value); }),
+            until_closed([&] { return RFM2gEnableEvent(copy, RFM2GEVENT_BAD_DATA); }),
+            until_closed([&] { return wait(copy, RFM2GEVENT_INTR2, 1).status; }), until_closed([&] {
+                return RFM2gWaitForEvent(
+                    copy, std::array<RFM2GEVENTINFO, 1>{{{0, RFM2GEVENT_INTR3,
+                                                          RFM2G_INFINITE_TIMEOUT, 0, nullptr}}}
+                              .data());
+            })};
+        std::this_thread::sleep_for(std::chrono::milliseconds(round));
+        EXPECT_EQ(RFM2gClose(&card), RFM2G_SUCCESS) << rmem_last_error();
+        for (const auto& caller : callers) caller.wait();
+    }
 }
 
 TEST_P(CardEvents, a_signal_handler_ends_a_wait) {

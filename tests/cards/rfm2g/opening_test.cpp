@@ -4,7 +4,9 @@
 
 #include "tests/support/rfm2g_cards.hpp"
 
+#include <cstdint>
 #include <cstring>
+#include <future>
 #include <set>
 #include <vector>
 
@@ -53,7 +55,40 @@ TEST_F(OpeningCards, a_unit_that_is_not_there_says_how_to_start_one) {
 
 TEST_F(OpeningCards, a_unit_without_a_free_rank_is_not_opened) {
     const Card card(0);
-    expect_not_opened("/dev/rfm2g0", RFM2G_NOT_OPEN, "rank");
+    Child other([] { expect_not_opened("/dev/rfm2g0", RFM2G_NOT_OPEN, "rank"); });
+    EXPECT_EQ(other.wait(), 0);
+}
+
+TEST_F(OpeningCards, handles_of_one_process_share_its_rank_where_the_node_has_no_other) {
+    Card first(0);
+    RFM2GHANDLE second = nullptr;
+    char path[] = "/dev/rfm2g0";
+    ASSERT_EQ(RFM2gOpen(path, &second), RFM2G_SUCCESS) << rmem_last_error();
+    EXPECT_NE(second, first);
+    EXPECT_EQ(second->Config.NodeId, 0);
+    EXPECT_EQ(RFM2gPoke32(first, 64, 5), RFM2G_SUCCESS);
+    EXPECT_TRUE(has(second, 64, 5));
+    // The wait of one ends with its own handle.
+    const RFM2GHANDLE copy = second;
+    const auto wait = [](RFM2GHANDLE card, RFM2GEVENTTYPE event) {
+        return std::async(std::launch::async, [=] {
+            RFM2GEVENTINFO info{0, event, RFM2G_INFINITE_TIMEOUT, 0, nullptr};
+            return RFM2gWaitForEvent(card, &info);
+        });
+    };
+    auto of_first = wait(first, RFM2GEVENT_INTR1);
+    auto of_second = wait(copy, RFM2GEVENT_INTR2);
+    for (const RFM2GEVENTTYPE event : {RFM2GEVENT_INTR1, RFM2GEVENT_INTR2}) {
+        EXPECT_TRUE(comes([&] {
+            RFM2GEVENTINFO info{0, event, RFM2G_NO_WAIT, 0, nullptr};
+            return RFM2gWaitForEvent(first, &info) == RFM2G_EVENT_IN_USE;
+        }));
+    }
+    EXPECT_EQ(RFM2gClose(&second), RFM2G_SUCCESS);
+    EXPECT_EQ(of_second.get(), RFM2G_WAIT_EVENT_CANCELED);
+    EXPECT_TRUE(has(first, 64, 5));
+    EXPECT_EQ(RFM2gCancelWaitForEvent(first, RFM2GEVENT_INTR1), RFM2G_SUCCESS);
+    EXPECT_EQ(of_first.get(), RFM2G_WAIT_EVENT_CANCELED);
 }
 
 TEST_F(OpeningCards, a_window_that_no_board_has_is_refused) {
@@ -213,6 +248,26 @@ TEST_F(OpeningCards, a_handle_that_is_none_is_refused_by_every_call) {
     char path[] = "/dev/rfm2g0";
     expect_refused(RFM2gOpen(nullptr, &null), RFM2G_BAD_PARAMETER_1, "argument 1");
     expect_refused(RFM2gOpen(path, nullptr), RFM2G_BAD_PARAMETER_2, "argument 2");
+}
+
+TEST_F(OpeningCards, a_handle_that_is_closed_copied_or_no_address_is_refused_by_every_call) {
+    RFM2GHANDLE card = nullptr;
+    char path[] = "/dev/rfm2g0";
+    ASSERT_EQ(RFM2gOpen(path, &card), RFM2G_SUCCESS);
+    const RFM2GHANDLE copy = card;
+    const auto within = reinterpret_cast<RFM2GHANDLE>(reinterpret_cast<std::uintptr_t>(card) + 8);
+    for (const RFM2G_STATUS status : results_of_all(within))
+        EXPECT_EQ(status, RFM2G_BAD_PARAMETER_1);
+    EXPECT_EQ(RFM2gClose(&card), RFM2G_SUCCESS);
+    EXPECT_EQ(copy->Config.Unit, 0) << "may be read";
+    const Card next(0);
+    for (const RFM2GHANDLE none : {copy, reinterpret_cast<RFM2GHANDLE>(0x1234),
+                                   reinterpret_cast<RFM2GHANDLE>(UINTPTR_MAX - 7)}) {
+        for (const RFM2G_STATUS status : results_of_all(none))
+            EXPECT_EQ(status, RFM2G_BAD_PARAMETER_1);
+        RFM2GHANDLE closed = none;
+        expect_refused(RFM2gClose(&closed), RFM2G_BAD_PARAMETER_1, "none that RFM2gOpen");
+    }
 }
 
 TEST_F(OpeningCards, a_null_pointer_is_refused_by_the_number_of_the_argument) {

@@ -5,6 +5,7 @@
 #include "tests/support/scgt_cards.hpp"
 
 #include <atomic>
+#include <future>
 #include <set>
 #include <thread>
 
@@ -121,6 +122,34 @@ TEST_F(OpeningGtCards, the_last_close_ends_what_a_thread_waits_for) {
     EXPECT_TRUE(comes(is_waiting));
     expect_done(scgtClose(&card));
     reader.join();
+}
+
+TEST_F(OpeningGtCards, a_close_ends_what_threads_wait_for_by_that_handle_and_no_other) {
+    scgtHandle first, second;
+    expect_done(scgtOpen(0, &first));
+    expect_done(scgtOpen(0, &second));
+    const auto reader = [](const scgtHandle& card) {
+        return std::async(std::launch::async, [own = card]() mutable {
+            scgtIntrHandle next = kNoValue;
+            scgtInterrupt interrupt;
+            uint32 taken = 0;
+            return scgtGetInterrupt(&own, &next, &interrupt, 1, kNoValue, &taken);
+        });
+    };
+    auto of_first = reader(first), of_second = reader(second);
+    const auto waiting = [&](uint32 readers) {
+        uint32 found = 0;
+        expect_done(scgtGetStats(&second, &found, nullptr, 7, 1));  // getIntrWaitCount
+        return found == readers;
+    };
+    EXPECT_TRUE(comes([&] { return waiting(2); }));
+    expect_done(scgtClose(&first));
+    EXPECT_EQ(of_first.get(), unsigned{SCGT_BAD_PARAMETER});
+    EXPECT_TRUE(comes([&] { return waiting(1); }));
+    expect_done(scgtClose(&second));
+    EXPECT_EQ(of_second.get(), unsigned{SCGT_BAD_PARAMETER});
+    GtCard next(0);  // its rank is free as soon as it is closed
+    expect_done(write_word(next, 0x40, 3));
 }
 
 TEST_F(OpeningGtCards, a_forked_child_has_none_of_its_parents_handles) {

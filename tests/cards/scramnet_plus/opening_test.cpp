@@ -5,7 +5,10 @@
 #include "tests/support/scramnet_cards.hpp"
 
 #include <array>
+#include <cstddef>
+#include <future>
 #include <thread>
+#include <vector>
 
 namespace rmem::test {
 namespace {
@@ -57,6 +60,28 @@ TEST_F(OpeningPlusCards, registers_and_memory_are_mapped_each_by_itself) {
     expect_refused(scr_mem_mm(UNMAP), "not mapped");
     expect_refused(scr_mem_mm(7), "MAP (0)");
     expect_refused(scr_reg_mm(7), "MAP (0)");
+}
+
+TEST_F(OpeningPlusCards, unmapping_waits_for_calls_so_that_the_unit_can_be_mapped_at_once) {
+    for (int round = 0; round < 20; ++round) {
+        ASSERT_EQ(sp_scram_init(0), 0) << rmem_last_error();
+        std::vector<std::byte> words(kBytes);
+        const auto until_closed = [&](auto&& call) {
+            return std::async(std::launch::async, [call] {
+                while (call() == 0) {
+                }
+            });
+        };
+        const std::array callers = {
+            until_closed([&] { return scr_dma_write(words.data(), 0, kBytes); }),
+            until_closed([] { return csr(0) == 0xFFFF ? -1 : 0; })};
+        EXPECT_EQ(scr_mem_mm(UNMAP), 0);
+        EXPECT_EQ(scr_reg_mm(UNMAP), 0);
+        ASSERT_EQ(sp_scram_init(0), 0) << rmem_last_error();
+        EXPECT_EQ(scr_mem_mm(UNMAP), 0);
+        EXPECT_EQ(scr_reg_mm(UNMAP), 0);
+        for (const auto& caller : callers) caller.wait();
+    }
 }
 
 TEST_F(OpeningPlusCards, memory_that_cannot_be_mapped_leaves_nothing_mapped) {
