@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/fabric/endpoint.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/little_endian.hpp"
 #include "rmem/link/fabric/kept_signals.hpp"
@@ -110,6 +111,7 @@ Endpoint::Endpoint(const EndpointSettings& settings)
     open(settings);
     make_handle();
     fresh_.reserve(kMostEntries);
+    marked_.reserve(kMostEntries);
     for (Arena& arena : arenas_) {
         arena.bytes = std::make_unique_for_overwrite<std::byte[]>(kArenaBytes);
         registered(arena.bytes.get(), kArenaBytes, FI_RECV, &arena.registration);
@@ -365,6 +367,7 @@ void Endpoint::count() noexcept {
 Endpoint::Datagrams Endpoint::receive() noexcept {
     const std::int64_t now = now_ns();
     given_.clear();
+    marked_.clear();
     if (fresh_.empty()) {
         for (Arena& arena : arenas_) {
             if (arena.is_full) post(arena);
@@ -374,7 +377,7 @@ Endpoint::Datagrams Endpoint::receive() noexcept {
         if (progress(now) == kMostEntries) arm(1);
         outbound_.retry(now);
     }
-    for (const std::span<std::byte> piece : fresh_) take_piece(piece, now);
+    for (const std::span<std::byte> piece : fresh_) take_piece(piece);
     fresh_.clear();
     find_peers(now);  // before they are answered
     counters_.received += given_.size();
@@ -424,11 +427,11 @@ void Endpoint::take_error(std::int64_t now) noexcept {
     spare_.push_back(sending);
 }
 
-void Endpoint::take_piece(std::span<std::byte> bytes, std::int64_t now) noexcept {
+void Endpoint::take_piece(std::span<std::byte> bytes) noexcept {
     if (bytes.size() > kMarkBytes && udp::load<std::uint32_t>(bytes.data()) == kMark) {
         const auto racks = udp::load<std::uint32_t>(bytes.data() + sizeof kMark);
         bytes = bytes.subspan(kMarkBytes);
-        pass_on(bytes, racks, now);
+        if (topology_.racks() > 1) marked_.push_back({bytes, racks});
     }
     while (!bytes.empty()) {
         const std::size_t length = udp::length_of_first(bytes);
@@ -451,6 +454,19 @@ void Endpoint::note_origin(std::span<const std::byte> datagram) noexcept {
     may_have_moved_[origin] = true;
     ++moves_;
     find_next_ns_ = std::min(find_next_ns_, found_ns_ + kLeastFindNs);
+}
+
+void Endpoint::has_taken(std::span<const std::byte> datagram) noexcept {
+    const auto is_in = [&](const Marked& marked) {
+        return datagram.data() >= marked.bytes.data() &&
+               datagram.data() < marked.bytes.data() + marked.bytes.size();
+    };
+    const auto found = std::find_if(marked_.begin(), marked_.end(), is_in);
+    if (found == marked_.end()) return;
+    const Marked marked = *found;
+    marked_.erase(found);
+    RMEM_CHECK(topology_.racks() > 1);
+    pass_on(marked.bytes, marked.racks, now_ns());
 }
 
 /// To the other nodes of this rack, and in a chain to the next one.

@@ -11,8 +11,9 @@
 /// Threads: Carrier's. Progress: Carrier's; the provider advances in these calls alone.
 /// Errors: the constructor throws Error: no_fabric, bad_environment (an address that is taken, a
 /// directory that cannot be written), system.
-/// Trust: what is received is anybody's bytes; a mark is obeyed once for each piece, and only for
-/// what begins as a datagram.
+/// Trust: what is received is anybody's bytes. A mark is obeyed once for each piece, where there are
+/// racks, after the protocol has taken a datagram of the piece: outsiders have nothing passed on.
+/// Invariant, executed: where there is one rack nothing is passed on.
 /// Source: fi_endpoint(3), fi_msg(3), fi_cq(3), fi_av(3).
 
 #include "rmem/link/fabric/bootstrap.hpp"
@@ -69,6 +70,7 @@ public:
     /// A number is an address here: nobody hears it.
     void send_to_namesakes(std::span<const std::byte>) noexcept override {}
     Datagrams receive() noexcept override;
+    void has_taken(std::span<const std::byte> datagram) noexcept override;
     int handle() const noexcept override { return handle_.get(); }
     [[nodiscard]] bool may_sleep() noexcept override;
     std::int64_t due_ns() const noexcept override;
@@ -100,6 +102,11 @@ private:
         unsigned peer = 0;
         unsigned address = 0;  ///< Outbound::address_of()
     };
+    /// What came with a mark, and is passed on once one of its datagrams is taken.
+    struct Marked {
+        std::span<const std::byte> bytes;
+        unsigned racks;
+    };
     /// Memory that the provider fills with what comes.
     struct Arena {
         fi_context2 context{};
@@ -121,7 +128,7 @@ private:
     [[nodiscard]] bool wakes(std::int64_t now) noexcept;
     void take_entry(const fi_cq_data_entry& entry) noexcept;
     void take_error(std::int64_t now) noexcept;
-    void take_piece(std::span<std::byte> bytes, std::int64_t now) noexcept;
+    void take_piece(std::span<std::byte> bytes) noexcept;
     void pass_on(std::span<const std::byte> bytes, unsigned racks, std::int64_t now) noexcept;
     void note_error(int error) noexcept { counters_.last_error = error; }
     void note_origin(std::span<const std::byte> datagram) noexcept;
@@ -161,6 +168,7 @@ private:
     std::vector<Sending*> spare_;
     std::vector<std::span<std::byte>> fresh_;  ///< pieces that came, not given out yet
     std::vector<std::span<std::byte>> given_;  ///< their datagrams, the caller's
+    std::vector<Marked> marked_;               ///< of these
     udp::CarrierCounters counters_;
     std::uint64_t lacked_memory_ = 0;  ///< datagrams for which there was none
     Descriptor handle_, timer_;

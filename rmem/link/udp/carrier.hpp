@@ -61,6 +61,8 @@ public:
     /// Some of those that are here, in the order in which they came; none: nothing is here. What is
     /// no datagram can be longer than kMostPayload. They are the caller's until the next call.
     virtual Datagrams receive() noexcept = 0;
+    /// One of those that receive() gave last is the ring's, authentic and new.
+    virtual void has_taken(std::span<const std::byte>) noexcept {}
     /// To be polled together with others.
     virtual int handle() const noexcept = 0;
     /// Whether a thread may sleep on handle() from now on: nothing is here already. Asked by the

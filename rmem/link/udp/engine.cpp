@@ -311,7 +311,9 @@ bool Engine::receive(std::int64_t& now) {
         for (place_ = 0; place_ < datagrams.size(); ++place_) {
             const auto datagram = datagrams[place_];
             if (!faults_.empty() && !faults_.pass(datagram, now)) continue;
+            const std::uint64_t taken = core_.exchange().counters().datagrams_taken;
             core_.on_datagram(datagram, now);
+            if (core_.exchange().counters().datagrams_taken != taken) carrier_->has_taken(datagram);
             send_outgoing();
         }
         place_ = SIZE_MAX;

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -85,6 +86,7 @@ protected:
                 got_[n].push_back(udp::load<std::uint32_t>(bytes.data()));
                 for (const std::byte byte : bytes.subspan(4))
                     ASSERT_EQ(byte, static_cast<std::byte>(got_[n].back()));
+                if (takes_) node(n).has_taken(bytes.first(4));  // which has no header
             }
         }
         std::this_thread::yield();
@@ -126,6 +128,7 @@ protected:
     test::OwnDirectory directory_;
     std::optional<Topology> topology_;
     unsigned nodes_ = 0, deaf_ = ~0U;
+    bool takes_ = true;  ///< the protocol's part
     std::vector<std::unique_ptr<Endpoint>> nodes_here_;
     std::vector<std::vector<std::uint32_t>> got_;
 };
@@ -262,6 +265,39 @@ TEST_P(Endpoints, pass_on_what_comes_from_another_rack) {
             return node(1).counters().sent - sent_before ==
                    kMany * (std::strcmp(way, "tree") == 0 ? 3 : 2);
         })) << "node 0 and a head each, or one";
+        nodes_here_.clear();
+    }
+}
+
+TEST_P(Endpoints, pass_on_nothing_that_is_not_taken_and_nothing_where_there_are_no_racks) {
+    for (const bool has_racks : {true, false}) {
+        const auto racks = Topology::parse("rack 0 1\nrack 2 3 4\n", "racks", 5);
+        topology_ = racks;
+        takes_ = true;
+        start(5);
+        meet_all();
+        for (unsigned n = 2; n < 5 && !has_racks; ++n) {
+            nodes_here_[n].reset();
+            topology_.reset();
+            start_one(n);
+        }
+        // The sender meets one of them anew.
+        EXPECT_TRUE(await([&] {
+            node(1).send(datagram(1'000'000, 64));
+            return has_racks || !got_[2].empty() || !got_[3].empty() || !got_[4].empty();
+        }));
+        takes_ = !has_racks;
+        for (int i = 0; i < 400; ++i) look();
+        for (auto& numbers : got_) numbers.clear();
+        constexpr std::uint32_t kMany = 50;
+        for (std::uint32_t i = 0; i < kMany; ++i) {
+            node(1).send(datagram(i, 40));
+            look();
+        }
+        const auto heads = [&] { return got_[2].size() + got_[3].size() + got_[4].size(); };
+        EXPECT_TRUE(await([&] { return heads() >= kMany; }));
+        for (int i = 0; i < 400; ++i) look();
+        EXPECT_EQ(heads(), kMany) << "one of the rack gets each, and keeps it to itself";
         nodes_here_.clear();
     }
 }
