@@ -45,12 +45,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const Node own;
     constexpr std::size_t kMost =
         remote::Session::kMostWaitingBytes + remote::kMostBodyBytes + remote::kHeaderBytes;
-    remote::Session session(own.node, 1);
+    remote::Twins twins(own.node);
+    remote::Session session(own.node, 1, twins);
     session.receive(std::as_bytes(std::span(data, size)));
     session.run(0);
     session.run(remote::Session::kLongestFlushNs);
     session.on_interrupt({34, 1, 1, 0, RMEM_SENT, 0});
-    session.look();
+    session.look(SIZE_MAX);
     if (session.answers().left().size() > kMost || session.news().left().size() > kMost)
         std::abort();
     return 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "remote/session.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,13 +33,50 @@ void Outbox::sent(std::size_t bytes) {
     sent_ = 0;
 }
 
-Session::Session(rmem_node* node, std::uint64_t number)
-    : node_(node), number_(number), memory_bytes_(rmem_size(node)), buffer_(kMostDataBytes) {
+// ---- Twins
+
+Twins::Twin& Twins::join(std::uint64_t offset, Words& due) {
+    Twin& twin = twins_[offset];
+    for (std::size_t word = 0; word < due.size(); ++word)
+        due[word] = rmem::udp::load<std::uint32_t>(twin.bytes.data() + word * kWordBytes) != 0;
+    twin.due.push_back(&due);
+    return twin;
+}
+
+void Twins::leave(std::uint64_t offset, Words& due) {
+    const auto found = twins_.find(offset);
+    const auto left = std::erase(found->second.due, &due);
+    RMEM_CHECK(left == 1);
+    if (found->second.due.empty()) twins_.erase(found);
+}
+
+void Twins::compare(std::uint64_t offset, Twin& twin) const {
+    std::array<std::byte, kPageBytes> bank;
+    if (rmem_read(node_, offset, bank.data(), bank.size()) < 0 || bank == twin.bytes) return;
+    for (std::size_t at = 0; at < kPageBytes; at += kWordBytes) {
+        if (std::memcmp(bank.data() + at, twin.bytes.data() + at, kWordBytes) == 0) continue;
+        for (Words* const due : twin.due) due->set(at / kWordBytes);
+    }
+    twin.bytes = bank;
+}
+
+// ---- A session
+
+Session::Session(rmem_node* node, std::uint64_t number, Twins& twins)
+    : node_(node),
+      twins_(twins),
+      number_(number),
+      memory_bytes_(rmem_size(node)),
+      buffer_(kMostDataBytes) {
     write_welcome(
         answers_.bytes(),
         {number, memory_bytes_, static_cast<std::uint32_t>(rmem_id(node)),
          static_cast<std::uint32_t>(rmem_nodes(node)), static_cast<std::uint32_t>(rmem_rank(node)),
          static_cast<std::uint32_t>(rmem_ranks(node))});
+}
+
+Session::~Session() {
+    for (auto& [offset, page] : pages_) twins_.leave(offset, page.is_due);
 }
 
 // ---- Calls
@@ -209,8 +248,8 @@ Session::Step Session::map(FieldReader fields) {
         return Step::broken;
     }
     for (std::uint64_t at = offset; at < offset + bytes; at += kPageBytes) {
-        auto& page = pages_[at];
-        if (page == nullptr) page = std::make_unique<Page>();  // zeros, as the client's
+        Page& page = pages_[at];
+        if (page.twin == nullptr) page.twin = &twins_.join(at, page.is_due);
     }
     // There are more pages in a round now.
     const std::uint64_t round = looks_ + pages_.size();
@@ -226,46 +265,47 @@ void Session::client_has(std::uint64_t offset, std::span<const std::byte> data) 
     for (; page != pages_.end() && page->first < end; ++page) {
         const std::uint64_t from = std::max(offset, page->first) - page->first;
         const std::uint64_t to = std::min(end, page->first + kPageBytes) - page->first;
-        Page& twin = *page->second;
-        std::memcpy(twin.bytes.data() + from, data.data() + (page->first + from - offset),
+        auto& [twin, is_due] = page->second;
+        if (twin->due.size() > 1) {
+            for (std::size_t at = from; at < to; at += kWordBytes) is_due.set(at / kWordBytes);
+            is_due.set((to - 1) / kWordBytes);
+            continue;
+        }
+        std::memcpy(twin->bytes.data() + from, data.data() + (page->first + from - offset),
                     to - from);
-        if (from % kWordBytes != 0) twin.is_due.set(from / kWordBytes);
-        if (to % kWordBytes != 0) twin.is_due.set(to / kWordBytes);
+        if (from % kWordBytes != 0) is_due.set(from / kWordBytes);
+        if (to % kWordBytes != 0) is_due.set(to / kWordBytes);
     }
 }
 
-/// Each stretch of words that differ is a change.
+/// Each stretch of words that the client does not have is a change.
 void Session::compare(std::uint64_t offset, Page& page) {
-    std::array<std::byte, kPageBytes> bank;
-    if (rmem_read(node_, offset, bank.data(), bank.size()) < 0) return;
-    const std::byte* const twin = page.bytes.data();
-    if (page.is_due.none() && std::memcmp(bank.data(), twin, bank.size()) == 0) return;
-    const auto differs = [&](std::size_t at) {
-        return page.is_due[at / kWordBytes] ||
-               std::memcmp(bank.data() + at, twin + at, kWordBytes) != 0;
-    };
+    RMEM_CHECK(page.twin != nullptr);
+    twins_.compare(offset, *page.twin);
+    if (page.is_due.none()) return;
     for (std::size_t at = 0; at < kPageBytes; at += kWordBytes) {
         const std::size_t from = at;
-        while (at < kPageBytes && differs(at)) at += kWordBytes;
+        while (at < kPageBytes && page.is_due[at / kWordBytes]) at += kWordBytes;
         if (at == from) continue;
         FrameWriter(news_.bytes(), Kind::change)
             .put(writes_)
             .put(offset + from)
-            .put(std::span<const std::byte>(bank).subspan(from, at - from));
+            .put(std::span<const std::byte>(page.twin->bytes).subspan(from, at - from));
     }
-    page.bytes = bank;
     page.is_due.reset();
 }
 
-void Session::look() {
-    for (std::size_t left = pages_.size(); left > 0 && !is_full(news_); --left) {
+std::size_t Session::look(std::size_t most) {
+    std::size_t compared = 0;
+    for (; compared < std::min(most, pages_.size()) && !is_full(news_); ++compared) {
         auto page = pages_.lower_bound(next_page_);
         if (page == pages_.end()) page = pages_.begin();
-        compare(page->first, *page->second);
+        compare(page->first, page->second);
         next_page_ = page->first + 1;
         ++looks_;
     }
     tell_what_is_due();
+    return compared;
 }
 
 void Session::tell_what_is_due() {

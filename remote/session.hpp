@@ -8,12 +8,16 @@
 /// them is looked at, so a client's calls are made in its order, and its connection fills. What
 /// fails without having an answer is told instead of the next answer.
 ///
-/// Of each page that is mapped the session keeps a twin: what the client holds when all news have
-/// come. look() sends the words in which the bank differs. A write of the client's changes its
-/// twin, too, since the client has stored it; each change says how many of those writes were made
-/// before, so that the client can tell what its own later stores have overtaken.
+/// Of each page that is mapped there is a twin, what the bank held when it was last compared, one
+/// for all sessions; and each session knows the words that its client does not have as the twin
+/// has them. look() sends these. A write of the client's changes a twin that no other session has,
+/// since the client has stored it; of others its words are told again. Each change says how many
+/// of those writes were made before, so that the client can tell what its own later stores have
+/// overtaken.
 ///
 /// Order: an interrupt is sent after what the bank held when it came.
+/// Invariants, executed: a session has the twin of each page that it has mapped, and a twin a
+///   session; look() compares no more pages than it is told.
 /// Thread safety: one thread, which makes the node's calls too.
 /// Errors: is_broken(): the client does not speak the protocol; end it.
 /// Trust: every byte is a client's. Input is bounded by wants_input(), each output by
@@ -50,6 +54,27 @@ private:
     std::size_t sent_ = 0;
 };
 
+/// The twins of a node's sessions, by the offsets of their pages.
+class Twins {
+public:
+    using Words = std::bitset<kPageBytes / kWordBytes>;
+    struct Twin {
+        std::array<std::byte, kPageBytes> bytes{};
+        std::vector<Words*> due;  ///< of each session: what its client does not have
+    };
+
+    explicit Twins(rmem_node* node) : node_(node) {}
+
+    /// For a client whose page is zeros.
+    Twin& join(std::uint64_t offset, Words& due);
+    void leave(std::uint64_t offset, Words& due);
+    void compare(std::uint64_t offset, Twin& twin) const;
+
+private:
+    rmem_node* const node_;
+    std::map<std::uint64_t, Twin> twins_;
+};
+
 class Session {
 public:
     static constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 10;
@@ -59,7 +84,8 @@ public:
     static constexpr std::int64_t kLongestFlushNs = 5'000'000'000;
 
     /// `number`: by which the client names itself on its second connection.
-    Session(rmem_node* node, std::uint64_t number);
+    Session(rmem_node* node, std::uint64_t number, Twins& twins);
+    ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
@@ -74,11 +100,15 @@ public:
     bool wants_input() const { return !is_waiting_ && !is_broken_ && !is_full(answers_); }
     /// For the node; run() has to be called again soon.
     bool is_waiting() const { return is_waiting_; }
+    /// Calls have come whole that are not made yet.
+    bool has_calls() const { return calls_.front().has_value(); }
 
     /// The node has got one.
     void on_interrupt(const rmem_interrupt& interrupt);
-    /// Compares what is mapped with the bank, as far as there is room for news.
-    void look();
+    /// Compares what is mapped with the bank, as far as there is room for news: at most so many
+    /// pages, the next in turn; returns how many.
+    std::size_t look(std::size_t most);
+    std::size_t pages() const { return pages_.size(); }
     /// There may be something to tell.
     bool wants_look() const { return !pages_.empty() || !interrupts_.empty(); }
 
@@ -92,10 +122,10 @@ private:
         rmem_interrupt interrupt;
     };
     struct Page {
-        std::array<std::byte, kPageBytes> bytes{};
-        /// Words of which the client has written a part: the rest may be in news that it leaves
-        /// out for its write, so they are told whole.
-        std::bitset<kPageBytes / kWordBytes> is_due;
+        Twins::Twin* twin = nullptr;
+        /// Also words of which the client has written a part: the rest may be in news that it
+        /// leaves out for its write, so they are told whole.
+        Twins::Words is_due;
     };
 
     static bool is_full(const Outbox& box) { return box.left().size() >= kMostWaitingBytes; }
@@ -117,6 +147,7 @@ private:
     void tell_what_is_due();
 
     rmem_node* const node_;
+    Twins& twins_;
     const std::uint64_t number_;
     const std::uint64_t memory_bytes_;
     FrameQueue calls_;
@@ -132,11 +163,11 @@ private:
     std::uint64_t accepted_ = 0;  ///< numbers of interrupts
     std::uint64_t missed_ = 0;    ///< interrupts, since the last that was kept
     std::deque<Due> interrupts_;
-    std::map<std::uint64_t, std::unique_ptr<Page>> pages_;  ///< the twins, by their offsets
-    std::uint64_t next_page_ = 0;                           ///< that is compared
-    std::uint64_t looks_ = 0;                               ///< pages that were compared
-    std::deque<std::uint64_t> maps_;                        ///< when each has been shown
-    std::uint64_t shown_ = 0;                               ///< maps
+    std::map<std::uint64_t, Page> pages_;  ///< by their offsets
+    std::uint64_t next_page_ = 0;          ///< that is compared
+    std::uint64_t looks_ = 0;              ///< pages that were compared
+    std::deque<std::uint64_t> maps_;       ///< when each has been shown
+    std::uint64_t shown_ = 0;              ///< maps
     std::vector<std::byte> buffer_;
 };
 

@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <deque>
+#include <list>
 #include <random>
 
 namespace remote {
@@ -20,11 +21,11 @@ constexpr std::size_t kBytes = 2 * kPageBytes;
 constexpr unsigned kWords = 6;   // that are written
 constexpr unsigned kValues = 3;  // few, so that what was there before comes back
 
-/// A node, its session, the client's view, and the frames between them. The other writer is of the
-/// same node: to the session it is as another node's.
+/// A node, a session of it, the client's view, and the frames between them. The other writer is of
+/// the same node: to the session it is as another node's.
 class World {
 public:
-    explicit World(rmem_node* node) : node_(node), session_(node, 1) {
+    World(rmem_node* node, Twins& twins) : node_(node), session_(node, 1, twins) {
         for (unsigned i = 0; i < kWords; ++i) rmem_write_word(node_, offset_of(i), 0);
         view_.map(0, kPageBytes);
         post(Kind::map, std::uint64_t{0}, std::uint64_t{kPageBytes});
@@ -94,7 +95,7 @@ private:
         session_.run(0);
     }
     void look() {
-        session_.look();
+        session_.look(SIZE_MAX);
         FrameQueue frames;
         frames.add(session_.news().left());
         session_.news().sent(session_.news().left().size());
@@ -136,14 +137,20 @@ TEST(Agreement, comes_when_all_has_come_whatever_overtakes_what) {
     ASSERT_EQ(rmem_open_with(&node, &options), RMEM_OK) << rmem_last_error();
     std::minstd_rand random(5565);
     for (unsigned round = 0; round < kRounds && !HasFailure(); ++round) {
-        World world(node);
-        for (unsigned step = 0; step < kSteps; ++step) {
+        // One client, or two that have mapped the same page.
+        const unsigned clients = 1 + round % 2;
+        Twins twins(node);
+        std::list<World> worlds;
+        for (unsigned i = 0; i < clients; ++i) worlds.emplace_back(node, twins);
+        for (unsigned step = 0; step < kSteps * clients; ++step) {
+            World& world = random() % clients == 0 ? worlds.front() : worlds.back();
             const auto what = static_cast<unsigned>(random() % 7);
             const auto which = static_cast<unsigned>(random() % kWords);
             world.act(what, which, static_cast<std::uint32_t>(random() % kValues * 0x01010101));
         }
-        world.settle();
-        world.expect_agreement(round);
+        for (World& world : worlds) world.settle();
+        for (World& world : worlds) world.settle();  // what the others have written
+        for (World& world : worlds) world.expect_agreement(round);
     }
     rmem_close(node);
 }

@@ -54,7 +54,8 @@ private:
 /// The client: what it asks, and what comes.
 class Client {
 public:
-    explicit Client(const TwoNodes& nodes) : session(nodes.served(), 7) {}
+    explicit Client(const TwoNodes& nodes, Twins* of_all = nullptr)
+        : own(nodes.served()), session(nodes.served(), 7, of_all != nullptr ? *of_all : own) {}
 
     template <class... Fields>
     void ask(Kind kind, const Fields&... fields) {
@@ -73,11 +74,12 @@ public:
         } while (session.is_waiting());
         return lines(session.answers(), answers_);
     }
-    std::string look() {
-        session.look();
+    std::string look(std::size_t most = SIZE_MAX) {
+        session.look(most);
         return lines(session.news(), news_);
     }
 
+    Twins own;
     Session session;
     std::int64_t now_ns = 0;
 
@@ -247,6 +249,46 @@ TEST(Session, tells_no_client_what_it_wrote_itself_but_what_replaced_it) {
     EXPECT_EQ(client.look(), "change after 3 at 8: 3\n");
 }
 
+TEST(Session, has_one_twin_of_a_page_with_others_and_tells_what_each_of_them_lacks) {
+    const TwoNodes nodes("direct");
+    Twins twins(nodes.served());
+    Client first(nodes, &twins);
+    first.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
+    rmem_write_word(nodes.other(), 8, 1);
+    first.run();
+    EXPECT_EQ(first.look(), "change after 0 at 8: 1\nshown 1\n");
+    {
+        Client second(nodes, &twins);
+        second.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
+        second.run();
+        EXPECT_EQ(second.look(), "change after 0 at 8: 1\nshown 1\n") << "what the twin has";
+        first.ask(Kind::write, at(12), 2U);
+        first.run();
+        EXPECT_EQ(second.look(), "change after 0 at 12: 2\n");
+        EXPECT_EQ(first.look(), "change after 1 at 12: 2\n") << "told again, and harmless";
+        rmem_write_word(nodes.other(), 16, 3);
+        EXPECT_EQ(first.look(), "change after 1 at 16: 3\n");
+        EXPECT_EQ(second.look(), "change after 0 at 16: 3\n");
+    }
+    first.ask(Kind::write, at(12), 4U);
+    first.run();
+    EXPECT_EQ(first.look(), "") << "it is alone again";
+}
+
+TEST(Session, compares_as_many_pages_as_it_is_told_in_turn) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    client.ask(Kind::map, at(0), std::uint64_t{3 * kPageBytes});
+    client.run();
+    for (unsigned page = 0; page < 3; ++page)
+        rmem_write_word(nodes.other(), page * kPageBytes, page + 1);
+    EXPECT_EQ(client.look(1), "change after 0 at 0: 1\n");
+    EXPECT_EQ(client.look(0), "");
+    EXPECT_EQ(client.look(1), "change after 0 at 4096: 2\n");
+    EXPECT_EQ(client.look(1), "change after 0 at 8192: 3\nshown 1\n");
+    EXPECT_EQ(client.session.pages(), 3U);
+}
+
 TEST(Session, sends_an_accepted_interrupt_after_what_its_sender_had_written) {
     const TwoNodes nodes("direct");
     Client client(nodes);
@@ -316,7 +358,7 @@ TEST(Session, stays_within_its_bounds_whatever_bytes_come) {
         client.session.receive(bytes);
         client.session.run(0);
         client.session.run(Session::kLongestFlushNs);
-        client.session.look();
+        client.session.look(SIZE_MAX);
         EXPECT_LE(client.session.answers().left().size(),
                   Session::kMostWaitingBytes + kMostBodyBytes + kHeaderBytes);
     }

@@ -47,6 +47,7 @@ constexpr Setting kServeSettings[] = {
 struct ServeOptions {
     Settings settings;
     std::optional<unsigned> unit;
+    unsigned silence_s = 60;
     std::string listen = fmt::format("127.0.0.1:{}", remote::kFirstPort);
 };
 
@@ -73,9 +74,11 @@ void run_serve(const ServeOptions& options) {
     // Before there are threads, which inherit what is blocked.
     const StopSignals stop;
     const OwnNode node = open_node(options);
-    Server server(node.get(), address, [](const std::string& sentence) {
-        std::fprintf(stderr, "rmem serve: %s\n", sentence.c_str());
-    });
+    constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+    Server server(node.get(), address, options.silence_s * kNsPerSecond,
+                  [](const std::string& sentence) {
+                      std::fprintf(stderr, "rmem serve: %s\n", sentence.c_str());
+                  });
     show(fmt::format("node {} at {} port {}\n", rmem_id(node.get()), address.host, server.port()));
     server.run(stop);
 }
@@ -91,6 +94,10 @@ void add_serve(cli::App& app) {
                         "The node of the cards' unit of that number, from 0");
     command
         ->add_option("--listen", options->listen, "Address and port of this host; port 0: any one")
+        ->capture_default_str();
+    command
+        ->add_option("--silence", options->silence_s,
+                     "Seconds after which a silent client loses its place, if another comes")
         ->capture_default_str();
     command->footer(kServeExamples);
     command->callback([options] { run_serve(*options); });

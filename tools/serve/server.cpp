@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/server.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 
 #include <fmt/format.h>
@@ -96,8 +97,12 @@ bool Server::Connection::send(remote::Outbox& box) const {
     return true;
 }
 
-Server::Server(rmem_node* node, const remote::Address& listen_at, Say say)
-    : node_(node), say_(std::move(say)), interrupt_fd_(rmem_interrupt_fd(node)) {
+Server::Server(rmem_node* node, const remote::Address& listen_at, std::int64_t silence_ns, Say say)
+    : node_(node),
+      silence_ns_(silence_ns),
+      say_(std::move(say)),
+      interrupt_fd_(rmem_interrupt_fd(node)),
+      twins_(node) {
     if (interrupt_fd_ < 0 || rmem_accept_interrupts(node, kAllNumbers) < 0)
         throw rmem::Error(rmem::Errc::system, rmem_last_error());
     listen(listen_at);
@@ -144,7 +149,7 @@ void Server::run(const StopSignals& stop) {
         for (Client& client : clients_) serve(client, now_ns);
         look(now_ns);
         for (Client& client : clients_) serve_news(client);
-        forget_ended();
+        forget_ended(now_ns);
     }
 }
 
@@ -178,7 +183,9 @@ std::int64_t Server::next_ns() const {
     for (const Newcomer& newcomer : newcomers_) next_ns = std::min(next_ns, newcomer.until_ns);
     for (const Client& client : clients_) {
         if (client.session.is_waiting()) next_ns = std::min(next_ns, rmem::now_ns() + kTryNs);
+        if (client.has_ended && !client.session.is_waiting()) return 0;
         if (client.news && client.session.wants_look()) next_ns = std::min(next_ns, look_at_ns_);
+        if (!client.had_news) next_ns = std::min(next_ns, client.heard_ns + kLongestHelloNs);
     }
     return next_ns;
 }
@@ -212,10 +219,10 @@ void Server::greet_newcomers(std::int64_t now_ns) {
         const auto hello = frame ? remote::read_hello(*frame) : std::nullopt;
         if (hello) {
             newcomer.frames.pop();
-            greet(newcomer, *hello);
+            greet(newcomer, *hello, now_ns);
         } else {
-            say_(fmt::format("{} is no client of `rmem serve`; its connection is closed",
-                             connection.peer()));
+            say_sparingly(fmt::format("{} is no client of `rmem serve`; its connection is closed",
+                                      connection.peer()));
         }
         return true;
     });
@@ -225,10 +232,30 @@ void Server::refuse(const Newcomer& newcomer, int code, const std::string& why) 
     remote::Outbox answer;
     FrameWriter(answer.bytes(), Kind::failed).put(static_cast<std::uint32_t>(code)).put(why);
     newcomer.connection.send(answer);
-    say_(fmt::format("{} is refused: {}", newcomer.connection.peer(), why));
+    say_sparingly(fmt::format("{} is refused: {}", newcomer.connection.peer(), why));
 }
 
-void Server::greet(Newcomer& newcomer, const Hello& hello) {
+void Server::say_sparingly(const std::string& sentence) {
+    const std::string said = sparingly_.pass(sentence, rmem::now_ns());
+    if (!said.empty()) say_(said);
+}
+
+/// There is one, or the client that has been silent for longest has lost its own.
+bool Server::has_place(std::int64_t now_ns) {
+    RMEM_CHECK(clients_.size() <= kMostClients);
+    if (clients_.size() < kMostClients) return true;
+    const auto silent =
+        std::min_element(clients_.begin(), clients_.end(),
+                         [](const Client& a, const Client& b) { return a.heard_ns < b.heard_ns; });
+    if (now_ns - silent->heard_ns < silence_ns_) return false;
+    say_sparingly(fmt::format("{} has been silent for {} s, and loses its place to another",
+                              silent->calls ? silent->calls->peer() : "a client",
+                              silence_ns_ / 1'000'000'000));
+    clients_.erase(silent);
+    return true;
+}
+
+void Server::greet(Newcomer& newcomer, const Hello& hello, std::int64_t now_ns) {
     if (hello.version != remote::kVersion) {
         return refuse(newcomer, RMEM_EVERSION,
                       fmt::format("`rmem serve` speaks version {} and the client version {}; take "
@@ -236,13 +263,14 @@ void Server::greet(Newcomer& newcomer, const Hello& hello) {
                                   remote::kVersion, hello.version));
     }
     if (hello.channel == Channel::calls) {
-        if (clients_.size() == kMostClients) {
+        if (!has_place(now_ns)) {
             return refuse(newcomer, RMEM_EBUSY,
                           fmt::format("`rmem serve` has {} clients, and no more; end one, or start "
                                       "another `rmem serve`",
                                       kMostClients));
         }
-        Client& client = clients_.emplace_back(node_, new_session_number());
+        Client& client = clients_.emplace_back(node_, new_session_number(), twins_);
+        client.heard_ns = now_ns;
         client.calls.emplace(std::move(newcomer.connection)).slot = 0;
         client.session.receive(newcomer.frames.rest());
         return;
@@ -253,6 +281,7 @@ void Server::greet(Newcomer& newcomer, const Hello& hello) {
     if (client == clients_.end()) return refuse(newcomer, RMEM_EINVAL, "it is of no session");
     FrameWriter(client->session.news().bytes(), Kind::done);
     client->news.emplace(std::move(newcomer.connection)).slot = 0;
+    client->had_news = true;
 }
 
 // ---- Who is served
@@ -267,17 +296,19 @@ void Server::take_interrupts() {
 
 void Server::serve(Client& client, std::int64_t now_ns) {
     remote::Session& session = client.session;
-    bool is_there = client.calls.has_value();
-    if (is_ready(client.calls) && session.wants_input()) {
-        is_there = client.calls->receive(
-            [&](std::span<const std::byte> bytes) { session.receive(bytes); });
+    const bool has_come = client.has_ended ? client.calls.has_value() : is_ready(client.calls);
+    if (has_come && session.wants_input()) {
+        client.heard_ns = now_ns;
+        if (!client.calls->receive(
+                [&](std::span<const std::byte> bytes) { session.receive(bytes); })) {
+            client.calls.reset();
+            client.has_ended = true;
+        }
     }
     session.run(now_ns);
-    if (client.calls && !client.calls->send(session.answers())) is_there = false;
-    if (is_there) return;
+    if (!client.has_ended && !client.calls->send(session.answers())) client.has_ended = true;
     // What it sent before is done yet; nobody is there for the answers.
-    client.calls.reset();
-    session.answers().sent(session.answers().left().size());
+    if (client.has_ended) session.answers().sent(session.answers().left().size());
 }
 
 void Server::serve_news(Client& client) {
@@ -290,21 +321,36 @@ void Server::serve_news(Client& client) {
 
 void Server::look(std::int64_t now_ns) {
     if (now_ns < look_at_ns_) return;
-    for (Client& client : clients_) {
-        if (client.news) client.session.look();
+    if (round_ns_ == 0) {
+        round_ns_ = now_ns;
+        for (Client& client : clients_) client.left = client.session.pages();
     }
+    bool is_over = true;
+    for (Client& client : clients_) {
+        if (!client.news) continue;
+        const std::size_t most = std::min(client.left, kPagesATurn);
+        const std::size_t compared = client.session.look(most);
+        RMEM_CHECK(compared <= most);
+        // Where there is no room for news the others do not wait for it.
+        client.left = compared < most ? 0 : client.left - compared;
+        is_over = is_over && client.left == 0;
+    }
+    if (!is_over) return;
     const std::int64_t end_ns = rmem::now_ns();
-    look_at_ns_ = end_ns + std::max(kLookNs, end_ns - now_ns);
+    look_at_ns_ = end_ns + std::max(kLookNs, end_ns - std::exchange(round_ns_, 0));
 }
 
-void Server::forget_ended() {
+void Server::forget_ended(std::int64_t now_ns) {
     clients_.remove_if([&](const Client& client) {
         if (client.session.is_broken()) {
-            say_(fmt::format("{} sends what is no call; its connection is closed",
-                             client.calls ? client.calls->peer() : "a client"));
+            say_sparingly(fmt::format("{} sends what is no call; its connection is closed",
+                                      client.calls ? client.calls->peer() : "a client"));
             return true;
         }
-        return !client.calls && !client.session.is_waiting();
+        if (client.session.has_calls()) return false;
+        // Each client opens its second connection at once.
+        const bool is_none = !client.had_news && now_ns - client.heard_ns >= kLongestHelloNs;
+        return is_none || (client.has_ended && !client.calls);
     });
 }
 

@@ -13,7 +13,9 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <chrono>
 #include <list>
+#include <thread>
 
 namespace tools {
 namespace {
@@ -158,6 +160,54 @@ TEST_F(Serve, does_what_a_client_has_sent_that_has_ended_and_keeps_the_others) {
     FrameWriter(call, Kind::is_member);
     other.send(call);
     EXPECT_EQ(other.next(), text_of(Kind::number));
+}
+
+TEST_F(Serve, does_what_is_behind_answers_that_a_client_left_lying) {
+    constexpr unsigned kReads = 600;
+    {
+        Peer client(port);
+        client.greet();
+        EXPECT_EQ(client.next(), text_of(Kind::welcome));
+        Bytes calls;
+        for (unsigned i = 0; i < kReads; ++i)
+            FrameWriter(calls, Kind::read).put(std::uint64_t{0}).put(std::uint32_t{65536});
+        for (std::uint32_t i = 1; i <= 100; ++i)
+            FrameWriter(calls, Kind::write).put(std::uint64_t{64}).put(i);
+        client.send(calls);
+        EXPECT_EQ(client.next(), text_of(Kind::data));
+    }
+    EXPECT_TRUE(rmem::test::eventually([&] { return word(64) == 100; })) << word(64);
+}
+
+TEST_F(Serve, says_little_about_strangers_and_how_many_more_there_were) {
+    for (int i = 0; i < 40; ++i) {
+        Peer liar(port);
+        liar.greet(Channel::news, 4711);
+        EXPECT_EQ(liar.next(), "it is of no session");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    Peer liar(port);
+    liar.greet(Channel::news, 4711);
+    EXPECT_TRUE(tool.prints("more such were left out")) << tool.err();
+}
+
+TEST(ServeSilence, costs_a_client_its_place_where_another_comes) {
+    const rmem::test::RingName name;
+    rmem::test::Tool tool({"serve", "--listen", "127.0.0.1:0", "--ring", name.get(), "--nodes", "1",
+                           "--node", "0", "--silence", "0"});
+    ASSERT_TRUE(tool.prints(" port ")) << tool.err();
+    const auto port =
+        static_cast<std::uint16_t>(std::stoul(tool.out().substr(tool.out().rfind(' '))));
+    std::list<Peer> peers;
+    for (std::size_t i = 0; i < Server::kMostClients + 1; ++i) {
+        peers.emplace_back(port).greet();
+        EXPECT_EQ(peers.back().next(), text_of(Kind::welcome));
+        const std::uint64_t session = peers.back().session();
+        peers.emplace_back(port).greet(Channel::news, session);
+        EXPECT_EQ(peers.back().next(), text_of(Kind::done));
+    }
+    EXPECT_EQ(peers.front().next(), "") << "the one that has been silent for longest";
+    EXPECT_TRUE(tool.prints("loses its place to another")) << tool.err();
 }
 
 TEST(ServeUnit, is_the_node_of_that_unit) {
