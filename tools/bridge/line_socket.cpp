@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bridge/line_socket.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/link/udp/key_file.hpp"
 
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace tools {
 
@@ -58,7 +60,7 @@ void LineSocket::listen() {
         const int on = 1;
         ::setsockopt(listening_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (::bind(listening_.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-            ::listen(listening_.get(), 1) != 0)
+            ::listen(listening_.get(), SOMAXCONN) != 0)
             problem = std::strerror(errno);
     }
     if (!problem.empty())
@@ -76,20 +78,78 @@ void LineSocket::listen() {
 // ---- Coming and going
 
 void LineSocket::run(std::int64_t now_ns, bool wants_input) {
-    if (socket_.get() < 0 && now_ns >= again_ns_)
-        config_.listens ? accept(now_ns) : connect(now_ns);
-    if (is_connecting_) finish_connecting(now_ns);
+    if (config_.listens) {
+        accept(now_ns);
+        greet_newcomers(now_ns);
+    } else if (connecting_.get() >= 0) {
+        finish_connecting(now_ns);
+    } else if (!line_ && now_ns >= again_ns_) {
+        connect(now_ns);
+    }
     if (!line_) return;
-    if (wants_input) receive(now_ns);
-    if (line_ && !line_->is_ready() && now_ns >= greeted_by_ns_)
-        end(now_ns, "the other side does not say that it is a bridge's end");
-    if (line_) flush(now_ns);
+    const bool was_up = is_up();
+    std::string why = wants_input ? line_->receive() : "";
+    if (why.empty() && !is_up() && now_ns >= line_->greeted_by_ns)
+        why = "the other side does not say that it is a bridge's end";
+    if (why.empty()) why = line_->flush();
+    if (!why.empty()) return end(now_ns, why);
+    if (is_up() && !was_up) last_failure_.clear();
 }
 
 void LineSocket::accept(std::int64_t now_ns) {
-    socket_ = rmem::Descriptor(
-        ::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket_.get() >= 0) begin(now_ns);
+    // As many as there are places, and the others with the next call.
+    for (std::size_t i = 0; i < kMostNewcomers && now_ns >= again_ns_; ++i) {
+        sockaddr_storage from{};
+        socklen_t bytes = sizeof from;
+        rmem::Descriptor socket(::accept4(listening_.get(), reinterpret_cast<sockaddr*>(&from),
+                                          &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (socket.get() < 0) {
+            // Until there are descriptors again it would be polled for without end.
+            if (errno == EMFILE || errno == ENFILE) again_ns_ = now_ns + kAgainNs;
+            return;
+        }
+        std::array<char, NI_MAXHOST> host{};
+        ::getnameinfo(reinterpret_cast<sockaddr*>(&from), bytes, host.data(), host.size(), nullptr,
+                      0, NI_NUMERICHOST);
+        if (newcomers_.size() == kMostNewcomers) make_room();
+        newcomers_.push_back(
+            begin(std::move(socket), key_, bridge::SecureLine::Side::listener, now_ns));
+        newcomers_.back().from = host.data();
+    }
+}
+
+/// Who has shown the key stays as long as others have not.
+void LineSocket::make_room() {
+    RMEM_CHECK(newcomers_.size() <= kMostNewcomers);
+    const auto weight = [this](const Connection& one) {
+        return one.is_greeted()
+                   ? 0
+                   : std::count_if(newcomers_.begin(), newcomers_.end(),
+                                   [&](const Connection& other) { return other.from == one.from; });
+    };
+    newcomers_.erase(std::max_element(
+        newcomers_.begin(), newcomers_.end(),
+        [&](const Connection& a, const Connection& b) { return weight(a) < weight(b); }));
+}
+
+void LineSocket::greet_newcomers(std::int64_t now_ns) {
+    newcomers_.remove_if([&](Connection& one) {
+        std::string why = one.is_greeted() ? "" : one.receive();
+        if (why.empty() && !one.is_greeted() && now_ns >= one.greeted_by_ns)
+            why = "one that has come does not say that it is a bridge's end";
+        if (why.empty()) why = one.flush();
+        if (!why.empty()) tell(why, now_ns);
+        return !why.empty();
+    });
+    if (line_) return;
+    const auto first = std::find_if(newcomers_.begin(), newcomers_.end(),
+                                    [](const Connection& one) { return one.is_greeted(); });
+    if (first == newcomers_.end()) return;
+    line_ = std::move(*first);
+    newcomers_.erase(first);
+    ++number_;
+    last_failure_.clear();
+    RMEM_CHECK(is_up());
 }
 
 void LineSocket::connect(std::int64_t now_ns) {
@@ -97,107 +157,117 @@ void LineSocket::connect(std::int64_t now_ns) {
     std::string problem;
     const Found found = find(config_.address, 0, problem);
     if (!found) return end(now_ns, problem);
-    socket_ =
+    connecting_ =
         rmem::Descriptor(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    is_connecting_ = true;
-    greeted_by_ns_ = now_ns + kGreetingNs;
-    if (::connect(socket_.get(), found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS)
+    answered_by_ns_ = now_ns + kGreetingNs;
+    if (::connect(connecting_.get(), found->ai_addr, found->ai_addrlen) != 0 &&
+        errno != EINPROGRESS)
         end(now_ns, std::strerror(errno));
 }
 
 void LineSocket::finish_connecting(std::int64_t now_ns) {
-    pollfd wanted = {socket_.get(), POLLOUT, 0};
+    pollfd wanted = {connecting_.get(), POLLOUT, 0};
     if (::poll(&wanted, 1, 0) == 0) {
-        if (now_ns >= greeted_by_ns_) end(now_ns, "nobody answers");
+        if (now_ns >= answered_by_ns_) end(now_ns, "nobody answers");
         return;
     }
     int problem = 0;
     socklen_t bytes = sizeof problem;
-    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &problem, &bytes);
+    ::getsockopt(connecting_.get(), SOL_SOCKET, SO_ERROR, &problem, &bytes);
     if (problem != 0) return end(now_ns, std::strerror(problem));
-    is_connecting_ = false;
-    begin(now_ns);
-}
-
-void LineSocket::begin(std::int64_t now_ns) {
-    remote::prepare_connection(socket_.get());
-    using Side = bridge::SecureLine::Side;
-    line_.emplace(key_, config_.listens ? Side::listener : Side::caller);
-    greeted_by_ns_ = now_ns + kGreetingNs;
+    line_ = begin(std::move(connecting_), key_, bridge::SecureLine::Side::caller, now_ns);
     ++number_;
 }
 
-void LineSocket::end(std::int64_t now_ns, const std::string& why) {
+LineSocket::Connection LineSocket::begin(rmem::Descriptor socket, const rmem::udp::MasterKey& key,
+                                         bridge::SecureLine::Side side, std::int64_t now_ns) {
+    remote::prepare_connection(socket.get());
+    return {std::move(socket), std::make_unique<bridge::SecureLine>(key, side),
+            now_ns + kGreetingNs, ""};
+}
+
+void LineSocket::tell(const std::string& why, std::int64_t now_ns) {
     const std::string sentence = fmt::format("the line to {}: {}", text_of(config_.address), why);
-    // The same again and again would fill a journal.
-    if (sentence != last_failure_) problem_ = last_failure_ = sentence;
+    // The same again and again would fill a journal, and so would what many strangers do.
+    if (sentence == last_failure_) return;
+    last_failure_ = sentence;
+    if (const std::string said = sparingly_.pass(sentence, now_ns); !said.empty()) problem_ = said;
+}
+
+void LineSocket::end(std::int64_t now_ns, const std::string& why) {
+    tell(why, now_ns);
     close(now_ns, false);
 }
 
 void LineSocket::close(std::int64_t now_ns, bool is_last) {
     if (is_last && is_up()) {
-        line_->send_last();
-        flush(now_ns);
+        line_->line->send_last();
+        static_cast<void>(line_->flush());
     }
     line_.reset();
-    socket_.reset();
-    is_connecting_ = false;
-    again_ns_ = now_ns + kAgainNs;
+    connecting_.reset();
+    // A listener takes the next at once.
+    if (!config_.listens) again_ns_ = now_ns + kAgainNs;
 }
 
 // ---- Bytes
 
-void LineSocket::receive(std::int64_t now_ns) {
+std::string LineSocket::Connection::receive() {
     std::array<std::byte, kReceiveBytes> buffer;
-    const ssize_t came = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (came < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (came < 0) return end(now_ns, std::strerror(errno));
-    if (came == 0) return end(now_ns, line_->is_ready() ? "it was cut" : "it was refused");
-    line_->receive(std::span(buffer).first(static_cast<std::size_t>(came)));
-    if (!line_->problem().empty()) return end(now_ns, line_->problem());
-    if (line_->has_ended()) return end(now_ns, "the other bridge has ended");
-    if (line_->is_ready()) last_failure_.clear();
+    const ssize_t came = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (came < 0 && (errno == EAGAIN || errno == EINTR)) return "";
+    if (came < 0) return std::strerror(errno);
+    if (came == 0) return line->is_ready() ? "it was cut" : "it was closed before it was up";
+    line->receive(std::span(buffer).first(static_cast<std::size_t>(came)));
+    return line->problem().empty() && line->has_ended() ? "the other bridge has ended"
+                                                        : line->problem();
 }
 
-void LineSocket::flush(std::int64_t now_ns) {
-    while (!line_->out().empty()) {
-        const auto left = line_->out().left();
+std::string LineSocket::Connection::flush() {
+    while (!line->out().empty()) {
+        const auto left = line->out().left();
         const ssize_t sent =
-            ::send(socket_.get(), left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (sent < 0) return end(now_ns, std::strerror(errno));
-        line_->out().sent(static_cast<std::size_t>(sent));
+            ::send(socket.get(), left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0) return errno == EAGAIN || errno == EINTR ? "" : std::strerror(errno);
+        line->out().sent(static_cast<std::size_t>(sent));
     }
+    return "";
 }
 
 std::vector<std::byte> LineSocket::take_plain() {
-    return is_up() ? line_->take_plain() : std::vector<std::byte>();
+    return is_up() ? line_->line->take_plain() : std::vector<std::byte>();
 }
 
 void LineSocket::send(remote::Outbox& plain) {
-    const std::size_t waiting = line_->out().left().size();
+    const std::size_t waiting = line_->line->out().left().size();
     if (waiting >= kMostWaitingBytes) return;
     const auto left = plain.left();
     const std::size_t bytes = std::min(left.size(), kMostWaitingBytes - waiting);
-    line_->send(left.first(bytes));
+    line_->line->send(left.first(bytes));
     plain.sent(bytes);
 }
 
 // ---- Waiting
 
 void LineSocket::add_to(std::vector<pollfd>& polled, bool wants_input, std::int64_t now_ns) const {
-    if (socket_.get() < 0) {
-        if (config_.listens && now_ns >= again_ns_) polled.push_back({listening_.get(), POLLIN, 0});
-        return;
-    }
-    const bool has_output = is_connecting_ || (line_ && line_->has_output());
-    const int events = (wants_input ? POLLIN : 0) | (has_output ? POLLOUT : 0);
-    if (events != 0) polled.push_back({socket_.get(), static_cast<short>(events), 0});
+    const auto add = [&](int descriptor, bool input, bool output) {
+        const int events = (input ? POLLIN : 0) | (output ? POLLOUT : 0);
+        if (events != 0) polled.push_back({descriptor, static_cast<short>(events), 0});
+    };
+    if (config_.listens && now_ns >= again_ns_) add(listening_.get(), true, false);
+    for (const Connection& one : newcomers_)
+        add(one.socket.get(), !one.is_greeted(), one.line->has_output());
+    if (connecting_.get() >= 0) add(connecting_.get(), false, true);
+    if (line_) add(line_->socket.get(), wants_input, line_->line->has_output());
 }
 
 std::int64_t LineSocket::due_ns(std::int64_t now_ns) const {
-    if (socket_.get() < 0) return config_.listens && now_ns >= again_ns_ ? rmem::kNever : again_ns_;
-    return is_up() ? rmem::kNever : greeted_by_ns_;
+    std::int64_t due = rmem::kNever;
+    for (const Connection& one : newcomers_)
+        if (!one.is_greeted()) due = std::min(due, one.greeted_by_ns);
+    if (config_.listens) return now_ns < again_ns_ ? std::min(due, again_ns_) : due;
+    if (connecting_.get() >= 0) return answered_by_ns_;
+    return is_up() ? due : line_ ? line_->greeted_by_ns : again_ns_;
 }
 
 }  // namespace tools

@@ -4,8 +4,11 @@
 /// The TCP connection between two half-bridges, with its encryption: one at a time, made again and
 /// again for as long as the bridge runs.
 ///
-/// Who listens takes one connection; another that comes meanwhile waits, and is closed when the
-/// first has shown the key. One that does not within kGreetingNs is closed, too.
+/// A listener takes all that come, kMostNewcomers at once: the line is the first that shows the key,
+/// and one that shows it while there is a line waits for the end of that. One that does not within
+/// kGreetingNs is closed; where there is no place left, so is the oldest from where most have come.
+/// Invariants, executed: what becomes the line has shown the key; there are never more newcomers.
+/// Trust: anyone may come. A newcomer costs a SecureLine and one receive, and keeps nobody out.
 /// Errors: `rmem::Error` from the constructor: an address that cannot be listened at, a key file
 ///   that is no good. Later a failure ends the connection, and take_problem() says why.
 /// Progress: nothing waits.
@@ -14,11 +17,14 @@
 #include "bridge/secure_line.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/bridge/bridge_config.hpp"
+#include "tools/sparingly.hpp"
 
 #include <poll.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +35,7 @@ namespace tools {
 class LineSocket {
 public:
     static constexpr std::int64_t kGreetingNs = 5'000'000'000;
+    static constexpr std::size_t kMostNewcomers = 16;
     /// From the end of a connection, or of a try, to the next try.
     static constexpr std::int64_t kAgainNs = 500'000'000;
     /// What waits for the connection to take it; then nothing more is sealed.
@@ -41,7 +48,7 @@ public:
     /// Which line it is; each has another number.
     unsigned number() const { return number_; }
     /// The other side has shown that it has the key.
-    bool is_up() const { return line_ && line_->is_ready(); }
+    bool is_up() const { return line_ && line_->is_greeted(); }
     /// Connects, accepts, receives and sends, as far as it goes at once. `wants_input`: what comes
     /// can be taken.
     void run(std::int64_t now_ns, bool wants_input);
@@ -61,21 +68,37 @@ private:
     void listen();
     void connect(std::int64_t now_ns);
     void finish_connecting(std::int64_t now_ns);
+    /// A TCP connection, and what is said on it.
+    struct Connection {
+        rmem::Descriptor socket;
+        std::unique_ptr<bridge::SecureLine> line;
+        std::int64_t greeted_by_ns = 0;
+        std::string from;  ///< the host
+
+        bool is_greeted() const { return line->is_ready(); }
+        /// Why it has ended; empty: it has not.
+        std::string receive();
+        std::string flush();
+    };
+    static Connection begin(rmem::Descriptor socket, const rmem::udp::MasterKey& key,
+                            bridge::SecureLine::Side side, std::int64_t now_ns);
+
     void accept(std::int64_t now_ns);
-    void begin(std::int64_t now_ns);
-    void receive(std::int64_t now_ns);
-    void flush(std::int64_t now_ns);
+    void make_room();
+    void greet_newcomers(std::int64_t now_ns);
+    void tell(const std::string& why, std::int64_t now_ns);
     void end(std::int64_t now_ns, const std::string& why);
 
     const FarConfig config_;
     const rmem::udp::MasterKey key_;
-    rmem::Descriptor listening_, socket_;
+    rmem::Descriptor listening_, connecting_;
     std::uint16_t port_ = 0;
-    std::optional<bridge::SecureLine> line_;
+    std::optional<Connection> line_;
+    std::list<Connection> newcomers_;  ///< of a listener, the oldest first
     unsigned number_ = 0;
-    bool is_connecting_ = false;
-    std::int64_t again_ns_ = 0, greeted_by_ns_ = 0;
+    std::int64_t again_ns_ = 0, answered_by_ns_ = 0;
     std::string problem_, last_failure_;
+    Sparingly sparingly_;
 };
 
 }  // namespace tools

@@ -10,6 +10,8 @@
 #include "tests/support/tool.hpp"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <filesystem>
 #include <fstream>
@@ -197,6 +199,39 @@ TEST_F(Bridges, of_two_sites_heal_a_cut_and_a_restart_of_the_far_one) {
     EXPECT_TRUE(eventually([&] { return count(near, Counter::reconnects) == 1; }));
     EXPECT_EQ(count(near, Counter::lost_lines), 1U);
     EXPECT_TRUE(eventually([&] { return count(near, Counter::fresh_copies) >= 2; }));
+}
+
+/// A connection to the far half that says nothing.
+rmem::Descriptor stranger(unsigned port) {
+    rmem::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    return socket;
+}
+
+/// Before the line comes, while it is up, and when the caller comes back.
+TEST_F(Bridges, of_two_sites_come_together_among_strangers_who_say_nothing) {
+    const TestRing near(three_nodes(LinkKind::ring)), far(three_nodes(LinkKind::ring));
+    Node writer = near.join(0), reader = far.join(0);
+    const Tool far_tool({"bridge", far_half(far, 0)});
+    const unsigned port = port_of(far_tool);
+    std::vector<rmem::Descriptor> strangers;
+    for (int i = 0; i < 40; ++i) strangers.push_back(stranger(port));
+    auto near_tool =
+        std::make_unique<Tool>(std::vector<std::string>{"bridge", near_half(near, port)});
+    write_word(writer, 0, 1);
+    ASSERT_TRUE(becomes(reader, 4096, 1)) << near_tool->err() << far_tool.err();
+    for (int i = 0; i < 40; ++i) strangers.push_back(stranger(port));
+    write_word(writer, 0, 2);
+    ASSERT_TRUE(becomes(reader, 4096, 2)) << near_tool->err() << far_tool.err();
+    near_tool->signal(SIGKILL);
+    near_tool->wait();
+    write_word(writer, 0, 3);
+    near_tool = std::make_unique<Tool>(std::vector<std::string>{"bridge", near_half(near, port)});
+    EXPECT_TRUE(becomes(reader, 4096, 3)) << near_tool->err() << far_tool.err();
 }
 
 TEST_F(Bridges, of_two_sites_with_other_keys_say_so_and_forward_nothing) {
