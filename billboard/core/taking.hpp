@@ -274,6 +274,8 @@ int Taking<Own>::recv(int src, void* buf, std::size_t cap, std::size_t* len, Dea
     // Before a clock is read. EndpointCore has just tried the short way; where a store is the
     // transfer, nothing that it would take has come with the look.
     int result = Memory::kReplicated ? attempt() : try_recv(src, buf, cap, len, deadline, cls);
+    // Of a message that has begun the first try waits for the rest.
+    if (result == BBP_ETIMEDOUT) return receive_timed_out(src);
     if (result != BBP_EAGAIN) return result;
     if (is_try(deadline)) return own_.not_now();
     own_.board.wait_begins();

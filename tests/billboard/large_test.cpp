@@ -288,6 +288,8 @@ TEST_P(Large, messages_that_stop_in_their_middle_leave_the_receiver_its_deadline
         // The sender has stopped: nothing more comes, so only the deadline ends this.
         std::vector<std::byte> buffer(size);
         check_code(bbp_recv_for(0, buffer.data(), size, nullptr, 30 * kMillisecond), BBP_ETIMEDOUT);
+        check_equal(std::string(bbp_last_error()).substr(0, 16), std::string("no whole message"),
+                    "what it says");
         me.raise(kDone);
         check_code(bbp_recv(0, buffer.data(), size, nullptr), 0);
         check_bytes(buffer.data(), size, 1);
