@@ -104,6 +104,12 @@ Cleaned clean_ring(const std::string& name, bool force, bool dry_run, Staying st
     }
 }
 
+void forget_addresses(const std::vector<std::string>& rings) {
+    for (const std::string& ring : rings) {
+        if (!rmem::Segment::exists(ring)) rmem::fabric::Bootstrap::forget(ring);
+    }
+}
+
 bool is_left_over(const std::string& name) {
     if (!rmem::Segment::exists(name)) return false;
     try {

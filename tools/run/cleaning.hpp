@@ -8,6 +8,7 @@
 /// MU-Net daemon.
 
 #include <string>
+#include <vector>
 
 namespace tools {
 
@@ -19,6 +20,10 @@ struct Cleaned {
     bool removed = false;  ///< in a dry run: would be
     std::string why;       ///< a clause: "nobody is left in it", "2 of 4 ranks are alive"
 };
+
+/// Takes away the addresses on link fabric of nodes whose ring is gone: those that were killed
+/// could not.
+void forget_addresses(const std::vector<std::string>& rings);
 
 /// Whether a ring of that name is there that its last member's leaving should have removed.
 [[nodiscard]] bool is_left_over(const std::string& name);

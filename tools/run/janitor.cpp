@@ -73,6 +73,7 @@ bool remove_dead(const std::vector<std::string>& rings) {
         std::this_thread::sleep_for(kTryEvery);
         if (gone && std::none_of(rings.begin(), rings.end(), is_left_over)) break;
     }
+    forget_addresses(rings);
     ::_exit(0);
 }
 

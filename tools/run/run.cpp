@@ -317,6 +317,7 @@ int run(const RunOptions& options) {
     nodes.reset();
     // The last member's leaving removes the ring.
     rings.clear();
+    forget_addresses(segments);
     const bool kept = std::any_of(segments.begin(), segments.end(), is_left_over);
     report.summary(exit_code, rmem::now_ns() - start,
                    kept

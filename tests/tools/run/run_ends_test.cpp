@@ -224,6 +224,22 @@ TEST(RunEnds, leaves_no_ring_when_a_rank_dies) {
     EXPECT_FALSE(ring.exists());
 }
 
+/// On link fabric each node leaves its address in a directory, and takes it away when it ends.
+TEST(RunEnds, leaves_no_address_of_a_rank_that_was_killed) {
+    const RingName ring;
+    const std::string addresses =
+        "/tmp/rmem-fabric-" + std::to_string(::getuid()) + "/" + ring.get() + ".node-";
+    // A program that has opened its node, until it is killed.
+    const Ran ran = run_tool(run_script(
+        {"-n", "2", "--link", "fabric", "--ring", ring.get(), "--grace", "10ms"},
+        std::string(RMEM_TOOL) + " serve --listen 127.0.0.1:0 & p=$!; while [ ! -e " + addresses +
+            "$RMEM_NODE ]; do sleep 0.02; kill -0 $p || exit 3; done; kill -KILL $p; wait $p"));
+    if (ran.err.find("no-fabric") != std::string::npos) GTEST_SKIP() << "no libfabric here";
+    EXPECT_EQ(ran.code, 128 + SIGKILL) << ran.err;
+    for (const char* node : {"0", "1"})
+        EXPECT_FALSE(std::filesystem::exists(addresses + node)) << ran.err;
+}
+
 TEST(RunEnds, leaves_nothing_when_it_is_killed_itself) {
     const RingName ring;
     Tool job(run_script({"-n", "2", "--ring", ring.get()},
