@@ -4,7 +4,7 @@
 /// The handles of a process: places of a table, so that what a program gives for a handle is
 /// compared, and never followed.
 ///
-///     if (const auto call = table.call(place)) use(*call);    // nobody destroys the card meanwhile
+///     if (const auto call = table.call(place)) use(*call);    // the card stays meanwhile
 ///
 /// Closing lets no further call in, has `end_waits(card, calls)` end what calls of the handle wait
 /// for, and returns when the last of them has left and the card, unless other handles have it, is

@@ -6,7 +6,7 @@
 /// A handle is the address of a place, which is never given back; the library compares it, and
 /// looks at nothing behind it before it has found the place in the table.
 /// In a forked child it is its parent's: calls are refused, and nothing of it is touched.
-/// Invariants, executed: cards/common/handle_table.hpp.
+/// Closing, and the calls that it waits for: cards/common/handle_table.hpp.
 /// Thread safety: any thread.
 /// Errors: RFM2G_STATUS, with the sentence in rmem_last_error().
 

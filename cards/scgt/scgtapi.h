@@ -28,8 +28,8 @@
  *               have are refused: SCGT_CALL_UNSUPPORTED (scgt(7) has the table).
  * Interrupts    go to each process that shares the node and calls scgtGetInterrupt.
  * Waiting       A call that finds no room in the ring waits for it, 2 s at most (SCGT_TIMEOUT).
- * Threads       Any thread may call. scgtClose ends what others wait for by that handle, and returns
- *               when they have left their calls.
+ * Threads       Any thread may call. scgtClose ends what others wait for by that handle, and
+ *               returns when they have left their calls.
  * Fork          In a fork()ed child the handles of its parent are SCGT_BAD_PARAMETER; the child
  *               may open the unit itself.
  * Errors        A code of those below; the sentence behind it is rmem_last_error() (rmem/rmem.h).

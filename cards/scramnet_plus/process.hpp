@@ -5,7 +5,7 @@
 ///
 /// The card is there while its registers or its memory are mapped; unmapping the last of them waits
 /// for calls that are under way. A fork()ed child begins with none.
-/// Invariants, executed: cards/common/handle_table.hpp, whose one entry the card has.
+/// It has the one place that is open of cards/common/handle_table.hpp.
 /// Thread safety: any thread.
 /// Errors: -1 and the other results of scrproto.h, with the sentence in rmem_last_error().
 
