@@ -105,7 +105,7 @@ public:
 
     /// The node has got one.
     void on_interrupt(const rmem_interrupt& interrupt);
-    /// Compares what is mapped with the bank, as far as there is room for news: at most so many
+    /// Compares what is mapped with the bank, as far as there is room for news: at most `most`
     /// pages, the next in turn; returns how many.
     std::size_t look(std::size_t most);
     std::size_t pages() const { return pages_.size(); }

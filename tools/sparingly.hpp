@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Sentences about strangers: those who reach a port decide how many there are, and a journal is not
-/// theirs to fill. What is left out is counted, and the next that passes says so.
+/// Sentences about strangers: those who reach a port decide how many there are, and a journal is
+/// not theirs to fill. What is left out is counted, and the next that passes says so.
 ///
 /// Invariant, executed: no more than kMostInASecond pass in a second.
 /// Thread safety: one thread. Units: nanoseconds of one clock.

@@ -11,8 +11,9 @@
 /// Threads: Carrier's. Progress: Carrier's; the provider advances in these calls alone.
 /// Errors: the constructor throws Error: no_fabric, bad_environment (an address that is taken, a
 /// directory that cannot be written), system.
-/// Trust: what is received is anybody's bytes. A mark is obeyed once for each piece, where there are
-/// racks, after the protocol has taken a datagram of the piece: outsiders have nothing passed on.
+/// Trust: what is received is anybody's bytes. A mark is obeyed once for each piece, where there
+/// are racks, after the protocol has taken a datagram of the piece: outsiders have nothing passed
+/// on.
 /// Invariant, executed: where there is one rack nothing is passed on.
 /// Source: fi_endpoint(3), fi_msg(3), fi_cq(3), fi_av(3).
 

@@ -281,7 +281,7 @@ TEST_P(Endpoints, pass_on_nothing_that_is_not_taken_and_nothing_where_there_are_
             topology_.reset();
             start_one(n);
         }
-        // The sender meets one of them anew.
+        // The sender meets one of them once more.
         EXPECT_TRUE(await([&] {
             node(1).send(datagram(1'000'000, 64));
             return has_racks || !got_[2].empty() || !got_[3].empty() || !got_[4].empty();
