@@ -221,7 +221,7 @@ std::size_t Node::size() const noexcept {
 
 const std::byte* Node::bank() {
     impl_->card().keep_applying();
-    return impl_->bank();
+    return impl_->memory();
 }
 
 std::byte* Node::stores(StoresMode mode) {
@@ -233,7 +233,7 @@ std::byte* Node::stores(StoresMode mode) {
                     "no shared memory; use link direct, ring or udp");
     }
     card.keep_applying();
-    if (impl_->direct() != nullptr) return card.bank();
+    if (impl_->direct() != nullptr) return impl_->memory();
     if (impl_->captured() == nullptr) {
         impl_->capture(mode);
         if (mode == StoresMode::scan) {

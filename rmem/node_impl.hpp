@@ -10,6 +10,7 @@
 #include "rmem/link/direct/card.hpp"
 #include "rmem/link/inherited_card.hpp"
 #include "rmem/node.hpp"
+#include "rmem/ring/segment.hpp"
 #include "rmem/stores/captured.hpp"
 
 #include <atomic>
@@ -36,6 +37,16 @@ public:
           words_(size_ / kWordBytes) {}
 
     const std::byte* bank() const noexcept { return bank_; }
+    /// The user's memory for its program: mapped once more, alone, when it is asked for first.
+    std::byte* memory() {
+        if (memory_.data() == nullptr && card_->ring() != nullptr) {
+            // Where a store is not the transfer nothing is stored here.
+            memory_ = card_->ring()->segment().map_again(
+                bank_, size_,
+                direct_ != nullptr ? Mapping::Access::load_and_store : Mapping::Access::load);
+        }
+        return memory_.data() != nullptr ? memory_.data() : bank_;
+    }
     std::size_t size() const noexcept { return size_; }
     Card& card() const noexcept { return *card_; }
     /// Null: of another link, or in a forked child.
@@ -114,6 +125,7 @@ private:
     std::byte* bank_;
     std::size_t size_;
     std::size_t words_;                         ///< whole ones
+    Mapping memory_;                            ///< the program's, if it has asked for it
     std::unique_ptr<CapturedStores> captured_;  // last: it uses the card
 };
 

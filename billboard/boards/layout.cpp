@@ -19,6 +19,7 @@ using rmem::round_up;
 namespace {
 
 constexpr std::uint32_t kLayoutVersion = 5;
+constexpr std::size_t kPageBytes = 4096;  // what is behind the user's memory shares no page with it
 
 std::size_t default_data_bytes(const rmem::RingConfig& config) {
     const auto share = [&config](std::size_t most, std::size_t total) {
@@ -74,7 +75,7 @@ Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
     : layout_(layout_on(config.link, board.layout)),
       ranks_(config.ranks),
       fifo_slots_(layout_ == Layout::lines ? 1 : fifo_slots_on(config.link)),
-      base_(round_up(config.user_bytes, kLineBytes)),
+      base_(round_up(config.user_bytes, kPageBytes)),
       data_bytes_(checked_data_bytes(config, board.data_bytes)) {
     const bool paper = layout_ == Layout::paper;
     std::size_t next = 4 * kLine + kBarrierIds * 4;

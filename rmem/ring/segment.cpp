@@ -14,27 +14,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/interprocess/detail/os_file_functions.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 namespace rmem {
 
 namespace {
-
-namespace ipc = boost::interprocess;
-
-/// Lets Boost map the very object that we hold open, even if its name means another by now.
-struct Mappable {
-    int fd;
-    ipc::mapping_handle_t get_mapping_handle() const {
-        return ipc::ipcdetail::mapping_handle_from_file_handle(fd);
-    }
-    ipc::mode_t get_mode() const { return ipc::read_write; }
-};
 
 constexpr const char* kDirectory = "/dev/shm";
 constexpr const char* kPrefix = "rmem.";
@@ -204,14 +193,13 @@ std::size_t size_of(const std::string& ring, int fd) {
     return static_cast<std::size_t>(status.st_size);
 }
 
-ipc::mapped_region map_whole(const std::string& ring, int fd) {
-    const std::size_t bytes = size_of(ring, fd);
+Mapping map(const std::string& ring, int fd, std::size_t offset, std::size_t bytes,
+            Mapping::Access access = Mapping::Access::load_and_store) {
     if (bytes == 0) return {};  // still being made
     try {
-        return ipc::mapped_region(Mappable{fd}, ipc::read_write, 0, bytes);
-    } catch (const ipc::interprocess_exception& e) {
-        throw Error(Errc::system,
-                    fmt::format("mapping {}: {}", Segment::object_name(ring), e.what()));
+        return {fd, offset, bytes, access};
+    } catch (const std::system_error& e) {
+        fail(ring, "mapping", e.code().value());
     }
 }
 
@@ -268,7 +256,7 @@ std::optional<Segment::Created> Segment::create(const std::string& ring, std::si
     // Without a name at first, so that a maker killed up to here leaves nothing behind.
     Descriptor fd(::open(kDirectory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (fd.get() < 0) fail_to_create(ring, errno);
-    Segment segment(ring, std::move(fd), ipc::mapped_region());
+    Segment segment(ring, std::move(fd), Mapping());
     give_to_group(ring, segment.fd_.get(), unix_group);
     auto lock = segment.try_lock(byte);
     if (!lock) fail(ring, "locking a byte of", EAGAIN);
@@ -284,7 +272,7 @@ std::optional<Segment::Created> Segment::create(const std::string& ring, std::si
         reserve_space(ring, segment.fd_.get(), 0, bytes);
         if (sparse_bytes != 0) extend(ring, segment.fd_.get(), bytes + sparse_bytes);
         RMEM_MARK("ring.reserved");
-        segment.region_ = map_whole(ring, segment.fd_.get());
+        segment.mapping_ = map(ring, segment.fd_.get(), 0, size_of(ring, segment.fd_.get()));
     } catch (...) {
         ::unlink(name.c_str());  // still ours alone: a process that found it waits for the lock
         throw;
@@ -304,8 +292,8 @@ std::optional<Segment> Segment::open(const std::string& ring, const Trust& trust
         }
     }
     check_opened(ring, fd.get(), trust);
-    auto region = map_whole(ring, fd.get());
-    return Segment(ring, std::move(fd), std::move(region));
+    Mapping mapping = map(ring, fd.get(), 0, size_of(ring, fd.get()));
+    return Segment(ring, std::move(fd), std::move(mapping));
 }
 
 bool Segment::exists(const std::string& ring) {
@@ -345,18 +333,12 @@ std::vector<std::string> Segment::others() {
     return names_of(Standing::others);
 }
 
-Segment::Segment(std::string ring, Descriptor fd, ipc::mapped_region region)
-    : ring_(std::move(ring)), fd_(std::move(fd)), region_(std::move(region)) {}
+Segment::Segment(std::string ring, Descriptor fd, Mapping mapping)
+    : ring_(std::move(ring)), fd_(std::move(fd)), mapping_(std::move(mapping)) {}
 
-ipc::mapped_region Segment::map_again(const std::byte* place, std::size_t bytes,
-                                      Access access) const {
-    try {
-        return {Mappable{fd_.get()}, access == Access::load ? ipc::read_only : ipc::read_write,
-                place - data(), bytes};
-    } catch (const ipc::interprocess_exception& e) {
-        throw Error(Errc::system,
-                    fmt::format("mapping {} once more: {}", object_name(ring_), e.what()));
-    }
+Mapping Segment::map_again(const std::byte* place, std::size_t bytes,
+                           Mapping::Access access) const {
+    return map(ring_, fd_.get(), static_cast<std::size_t>(place - data()), bytes, access);
 }
 
 void Segment::reserve(const std::byte* place, std::size_t bytes) const {

@@ -4,7 +4,8 @@
 /// A named piece of this host's shared memory, with byte locks that tell who is alive.
 ///
 /// Terms
-///   segment     the POSIX shared memory object /dev/shm/rmem.<ring>, mapped whole
+///   segment     the POSIX shared memory object /dev/shm/rmem.<ring>, mapped whole, between pages
+///               that nobody may touch (rmem/ring/mapping.hpp)
 ///   byte lock   an open-file-description lock on one byte of it. The kernel drops it when its
 ///               holder ends, however it ends, so "is it locked?" answers "is the holder alive?"
 ///               across threads, process id re-use and pid namespaces, and nobody has to clean up.
@@ -19,8 +20,8 @@
 
 #include "rmem/base/ownership.hpp"
 #include "rmem/error.hpp"
+#include "rmem/ring/mapping.hpp"
 
-#include <boost/interprocess/mapped_region.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -90,14 +91,12 @@ public:
     /// "/rmem.<ring>": the name in /dev/shm, for messages.
     static std::string object_name(const std::string& ring);
 
-    std::byte* data() const noexcept { return static_cast<std::byte*>(region_.get_address()); }
-    std::size_t size() const noexcept { return region_.get_size(); }
+    std::byte* data() const noexcept { return mapping_.data(); }
+    std::size_t size() const noexcept { return mapping_.size(); }
 
-    /// A second mapping of the bytes from `place` on, which is in this one: whole pages.
-    enum class Access { load, load_and_store };
-    [[nodiscard]] boost::interprocess::mapped_region map_again(const std::byte* place,
-                                                               std::size_t bytes,
-                                                               Access access) const;
+    /// A second mapping of the bytes from `place` on, which is in this one: the beginning of a page.
+    [[nodiscard]] Mapping map_again(const std::byte* place, std::size_t bytes,
+                                    Mapping::Access access) const;
 
     /// Gives the bytes from `place` on, which is in this mapping, memory; or takes it away, and
     /// what they hold.
@@ -126,13 +125,13 @@ public:
     bool is_locked(std::uint64_t byte, std::uint64_t count = 1) const noexcept;
 
 private:
-    Segment(std::string ring, Descriptor fd, boost::interprocess::mapped_region region);
+    Segment(std::string ring, Descriptor fd, Mapping mapping);
     std::string own_path() const;
     std::optional<ByteLock> lock_with(short type, std::uint64_t byte) const;
 
     std::string ring_;
     Descriptor fd_;
-    boost::interprocess::mapped_region region_;
+    Mapping mapping_;
 };
 
 struct Segment::Created {

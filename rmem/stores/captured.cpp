@@ -42,12 +42,20 @@ CapturedStores::CapturedStores(Card& card, StoresMode mode)
     card_.keep_applying();  // the program loads by itself
 }
 
-void CapturedStores::take(std::size_t offset, const void* from, std::size_t bytes) noexcept {
+void CapturedStores::begin() noexcept {
+    const bool is_mine = lock_.is_mine();
+    if (!is_mine) grip_ = lock_.enter();
+    is_inside_call_ = is_mine;
+}
+
+void CapturedStores::put(std::size_t offset, const void* from, std::size_t bytes) noexcept {
     const auto* const data = static_cast<const std::byte*>(from);
-    if (lock_.is_mine()) return defer(offset, data, bytes);
-    const auto grip = lock_.enter();
+    if (is_inside_call_) return defer(offset, data, bytes);
     send(offset, data, bytes);
-    leave(grip);
+}
+
+void CapturedStores::end() noexcept {
+    if (!std::exchange(is_inside_call_, false)) leave(grip_);
 }
 
 void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {

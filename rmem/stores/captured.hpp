@@ -73,7 +73,9 @@ private:
         std::array<std::byte, kDeferredBytes> data;
     };
 
-    void take(std::size_t offset, const void* from, std::size_t bytes) noexcept override;
+    void begin() noexcept override;
+    void put(std::size_t offset, const void* from, std::size_t bytes) noexcept override;
+    void end() noexcept override;
     std::size_t forward(std::span<const stores::StoredWords> stored) noexcept override;
     void note_look(std::int64_t after_ns, bool is_late) noexcept override;
     void send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
@@ -95,6 +97,8 @@ private:
     Counters& counters_;
     Counter<>& captured_;  ///< of them
     BiasedLock lock_;
+    BiasedLock::Grip grip_{};      ///< of the thread that stores
+    bool is_inside_call_ = false;  ///< that is a signal handler, inside a call of the node
     std::array<Deferred, 64> deferred_;
     std::atomic<std::size_t> deferred_count_{0};  ///< changed by the thread inside
     bool has_complained_ = false;

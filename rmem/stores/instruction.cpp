@@ -3,22 +3,23 @@
 
 #if defined(__x86_64__)
 
-#include "rmem/stores/arithmetic.hpp"
-
 #include <Zydis/Zydis.h>
+#include <cpuid.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace rmem::stores {
 
 namespace {
 
 constexpr unsigned kRsp = 4, kRsi = 6, kRdi = 7, kRcx = 1, kRax = 0;
-constexpr std::uint64_t kDirectionFlag = 1U << 10;
+constexpr std::uint64_t kZeroFlag = 1U << 6, kDirectionFlag = 1U << 10;
 constexpr std::size_t kStringChunk = 1024;  ///< of a string instruction, at a time
+constexpr std::size_t kLineBytes = 64;
 constexpr unsigned kNoGeneral = 16;
 
 // ---- General registers
@@ -36,31 +37,8 @@ unsigned number_of(ZydisRegister reg) noexcept {
     }
 }
 
-bool is_high_byte(ZydisRegister reg) noexcept {
-    return reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
-}
-
 std::uint64_t value_of(const Registers& registers, ZydisRegister reg) noexcept {
-    const std::uint64_t whole = registers.general[number_of(reg)];
-    return is_high_byte(reg) ? whole >> 8 : whole;
-}
-
-/// As the processor does: 32 bits clear the upper half, fewer leave the rest.
-void set(Registers& registers, ZydisRegister reg, std::uint64_t value) noexcept {
-    std::uint64_t& whole = registers.general[number_of(reg)];
-    switch (ZydisRegisterGetClass(reg)) {
-        case ZYDIS_REGCLASS_GPR8: {
-            const unsigned shift = is_high_byte(reg) ? 8 : 0;
-            const std::uint64_t part = std::uint64_t{0xFF} << shift;
-            whole = (whole & ~part) | (value << shift & part);
-            return;
-        }
-        case ZYDIS_REGCLASS_GPR16:
-            whole = (whole & ~std::uint64_t{0xFFFF}) | (value & 0xFFFF);
-            return;
-        case ZYDIS_REGCLASS_GPR32: whole = value & 0xFFFF'FFFF; return;
-        default: whole = value;
-    }
+    return registers.general[number_of(reg)];
 }
 
 // ---- The instruction
@@ -111,62 +89,6 @@ std::optional<std::uint64_t> address_of(const Decoded& decoded, const ZydisDecod
     }
     if (decoded.in.address_width == 32) address &= 0xFFFF'FFFF;
     return address;
-}
-
-/// What a register or a constant gives.
-std::optional<std::uint64_t> source_value(const ZydisDecodedOperand& operand,
-                                          const Registers& registers) noexcept {
-    if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) return operand.imm.value.u;
-    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return std::nullopt;
-    if (number_of(operand.reg.value) == kNoGeneral) return std::nullopt;
-    return value_of(registers, operand.reg.value);
-}
-
-// ---- Single-stepping
-
-/// Whether another operand than `place` has to do with the register.
-bool is_used_elsewhere(const Decoded& decoded, const ZydisDecodedOperand& place,
-                       unsigned number) noexcept {
-    for (std::size_t i = 0; i < decoded.in.operand_count; ++i) {
-        const ZydisDecodedOperand& operand = decoded[i];
-        if (&operand == &place) continue;
-        if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && number_of(operand.reg.value) == number)
-            return true;
-        if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY &&
-            (number_of(operand.mem.base) == number || number_of(operand.mem.index) == number))
-            return true;
-    }
-    return false;
-}
-
-bool has_mask(const Decoded& decoded) noexcept {
-    return decoded.in.avx.mask.mode != ZYDIS_MASK_MODE_INVALID &&
-           decoded.in.avx.mask.mode != ZYDIS_MASK_MODE_DISABLED &&
-           decoded.in.avx.mask.reg != ZYDIS_REGISTER_K0 &&
-           decoded.in.avx.mask.reg != ZYDIS_REGISTER_NONE;
-}
-
-Outcome to_step(const Decoded& decoded, const ZydisDecodedOperand& place, std::uint64_t address,
-                std::uint64_t distance, Step& step) noexcept {
-    if (decoded.in.address_width != 64) return Outcome::unknown;
-    step = {};
-    step.address = address;
-    step.bytes = place.size / 8;
-    step.is_partial = has_mask(decoded);
-    for (const auto& [reg, scale] : {std::pair{place.mem.base, std::uint64_t{1}},
-                                     std::pair{place.mem.index, std::uint64_t{place.mem.scale}}}) {
-        const unsigned number = number_of(reg);
-        // A register twice in the address would move it twice; by rsp a signal finds its stack.
-        if (number == kNoGeneral || number == kRsp || place.mem.base == place.mem.index ||
-            distance % scale != 0 || is_used_elsewhere(decoded, place, number))
-            continue;
-        step.general = number;
-        // A distance may be below zero: it is divided as the signed number that it is.
-        step.addend = static_cast<std::uint64_t>(static_cast<std::int64_t>(distance) /
-                                                 static_cast<std::int64_t>(scale));
-        return Outcome::to_step;
-    }
-    return Outcome::unknown;
 }
 
 // ---- Strings
@@ -224,340 +146,413 @@ Outcome perform_string(const Decoded& decoded, Registers& registers,
     return Outcome::performed;
 }
 
-// ---- Vectors
-
-bool is_vector(const ZydisDecodedOperand& operand) noexcept {
-    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
-    const ZydisRegisterClass kind = ZydisRegisterGetClass(operand.reg.value);
-    return kind == ZYDIS_REGCLASS_XMM || kind == ZYDIS_REGCLASS_YMM || kind == ZYDIS_REGCLASS_ZMM;
+bool is_bit_test(ZydisMnemonic mnemonic) noexcept {
+    return mnemonic == ZYDIS_MNEMONIC_BTS || mnemonic == ZYDIS_MNEMONIC_BTR ||
+           mnemonic == ZYDIS_MNEMONIC_BTC;
 }
 
-unsigned vector_number(const ZydisDecodedOperand& operand) noexcept {
-    return static_cast<unsigned>(ZydisRegisterGetId(operand.reg.value));
-}
-
-struct Vector {
-    alignas(kVectorBytes) std::array<std::byte, kVectorBytes> bytes{};
-
-    Vector(const Registers& registers, unsigned number) noexcept {
-        registers.vectors.copy(number, bytes.data(), bytes.size());
+/// How far from its address an instruction stores.
+std::uint64_t displacement(const Decoded& decoded, const ZydisDecodedOperand& place,
+                           const Registers& registers) noexcept {
+    const std::int64_t size = place.size / 8;
+    // Of the bit's number in a register, whatever is beyond the operand is part of the address.
+    if (is_bit_test(decoded.in.mnemonic) && decoded[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
+        auto bit = static_cast<std::int64_t>(value_of(registers, decoded[1].reg.value));
+        if (size == 2) bit = static_cast<std::int16_t>(bit);
+        if (size == 4) bit = static_cast<std::int32_t>(bit);
+        return static_cast<std::uint64_t>((bit >> (size == 2 ? 4 : size == 4 ? 5 : 6)) * size);
     }
-    /// The highest bit of an element, which masks of AVX go by.
-    [[nodiscard]] bool sign(std::size_t element, std::size_t size) const noexcept {
-        return (bytes[element * size + size - 1] & std::byte{0x80}) != std::byte{};
+    // The address is one of after the pop.
+    const bool pops = decoded.in.mnemonic == ZYDIS_MNEMONIC_POP;
+    return pops && number_of(place.mem.base) == kRsp ? static_cast<std::uint64_t>(size) : 0;
+}
+
+// ---- A copy that stores elsewhere
+
+/// A copy of the instruction, and the register by which it finds the other place.
+struct Copy {
+    std::array<std::byte, Slot::kLongestInstruction> bytes;
+    std::size_t length = 0;
+    unsigned by = kNoGeneral;  ///< none: the place is in the code
+
+    void add(std::byte byte) noexcept { bytes[length++] = byte; }
+    [[nodiscard]] std::span<const std::byte> code() const noexcept {
+        return std::span(bytes).first(length);
     }
 };
 
-/// Stores the elements that `mask` has bits for; neighbours as one store.
-bool store_masked(Destination& destination, std::uint64_t address, const Vector& vector,
-                  std::uint64_t mask, std::size_t elements, std::size_t size) noexcept {
-    const auto has = [&](std::size_t i) { return i < elements && (mask >> i & 1) != 0; };
-    for (std::size_t i = 0; i < elements; ++i) {
-        if (has(i) && !destination.covers(address + i * size, size)) return false;
+/// One of the registers of the first eight that can be a base alone, and that the instruction has
+/// nothing to do with, but for the address that is not needed any more.
+unsigned free_register(const Decoded& decoded, const ZydisDecodedOperand& place,
+                       bool keeps_index) noexcept {
+    unsigned used = keeps_index ? 1U << number_of(place.mem.index) : 0;
+    for (std::size_t i = 0; i < decoded.in.operand_count; ++i) {
+        const ZydisDecodedOperand& operand = decoded[i];
+        if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {
+            used |= 1U << number_of(operand.reg.value);
+        } else if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && &operand != &place) {
+            used |= 1U << number_of(operand.mem.base) | 1U << number_of(operand.mem.index);
+        }
     }
-    for (std::size_t first = 0; first < elements; ++first) {
+    for (const unsigned number : {kRsi, kRdi, kRax, kRcx, 2U, 3U}) {
+        if ((used >> number & 1) == 0) return number;
+    }
+    return kNoGeneral;
+}
+
+/// With a register alone as its address, or (`keeps_index`) with one in place of its base.
+std::optional<Copy> copy_of(std::span<const std::byte> code, const Decoded& decoded,
+                            const ZydisDecodedOperand& place, bool keeps_index) noexcept {
+    const auto& raw = decoded.in.raw;
+    Copy copy;
+    if (place.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN || raw.modrm.offset == 0) {
+        if (decoded.in.address_width != 64) return std::nullopt;
+        std::copy_n(code.begin(), decoded.in.length, copy.bytes.begin());
+        copy.length = decoded.in.length;
+        if (place.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
+            copy.by = number_of(place.mem.base);
+        // The stack is none of its own, and what is not by a register is by a whole address.
+        const bool is_known = copy.by == kNoGeneral ? raw.disp.size == 64 : copy.by != kRsp;
+        return is_known ? std::optional(copy) : std::nullopt;
+    }
+    copy.by = free_register(decoded, place, keeps_index);
+    if (copy.by == kNoGeneral) return std::nullopt;
+    const auto base = static_cast<std::byte>(copy.by);
+    constexpr std::byte kAddressSize{0x67};
+    const bool has_rex = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_REX) != 0;
+    const bool has_vex = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_VEX) != 0;
+    const bool has_evex = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_EVEX) != 0;
+    const bool has_xop = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_XOP) != 0;
+    // Where the first bits of index and base are, negated in all but REX.
+    const std::size_t bits_at = has_evex                       ? raw.evex.offset + 1U
+                                : has_xop                      ? raw.xop.offset + 1U
+                                : has_vex && raw.vex.size == 3 ? raw.vex.offset + 1U
+                                                               : code.size();
+    const std::byte bits{static_cast<unsigned char>(keeps_index ? 0x20 : 0x60)};
+    for (std::size_t i = 0; i < raw.modrm.offset; ++i) {
+        if (i < raw.prefix_count && code[i] == kAddressSize) continue;
+        std::byte byte = code[i];
+        if (i == bits_at) byte |= bits;
+        if (has_rex && i == raw.rex.offset) byte &= ~(bits >> 5);
+        copy.add(byte);
+    }
+    const std::byte reg = code[raw.modrm.offset] & std::byte{0x38};
+    if (keeps_index) {
+        copy.add(reg | std::byte{4});
+        copy.add((code[raw.sib.offset] & std::byte{0xF8}) | base);
+    } else {
+        copy.add(reg | base);
+    }
+    for (std::size_t i = raw.imm[0].size != 0 ? raw.imm[0].offset : decoded.in.length;
+         i < decoded.in.length; ++i)
+        copy.add(code[i]);
+    return copy;
+}
+
+/// Executes the copy, which stores to `place`.
+void run(Copy copy, std::uint64_t place, Registers& registers, Slot& slot, ImageUse use) noexcept {
+    if (copy.by == kNoGeneral) {
+        std::memcpy(copy.bytes.data() + copy.length - sizeof place, &place, sizeof place);
+        return slot.run(copy.code(), registers, use);
+    }
+    std::uint64_t& by = registers.general[copy.by];
+    const std::uint64_t own = std::exchange(by, place);
+    slot.run(copy.code(), registers, use);
+    by = own;
+}
+
+bool is_general(const ZydisDecodedOperand& operand) noexcept {
+    switch (ZydisRegisterGetClass(operand.reg.value)) {
+        case ZYDIS_REGCLASS_INVALID:
+        case ZYDIS_REGCLASS_FLAGS:
+        case ZYDIS_REGCLASS_IP:
+        case ZYDIS_REGCLASS_SEGMENT: return true;
+        default: return number_of(operand.reg.value) != kNoGeneral;
+    }
+}
+
+/// Loading and storing the image takes time, so most stores do what they need of it.
+ImageUse image_use(const Decoded& decoded) noexcept {
+    switch (decoded.in.meta.isa_ext) {
+        case ZYDIS_ISA_EXT_BASE:
+        case ZYDIS_ISA_EXT_LONGMODE:
+        case ZYDIS_ISA_EXT_MOVBE:
+        case ZYDIS_ISA_EXT_MOVDIR: return ImageUse::none;
+        case ZYDIS_ISA_EXT_X87:
+        case ZYDIS_ISA_EXT_MMX: return ImageUse::change;
+        default: break;
+    }
+    // It may raise flags of MXCSR.
+    if (decoded.in.meta.category == ZYDIS_CATEGORY_CONVERT) return ImageUse::change;
+    for (std::size_t i = 0; i < decoded.in.operand_count; ++i) {
+        const ZydisDecodedOperand& operand = decoded[i];
+        if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && is_written(operand) &&
+            !is_general(operand))
+            return ImageUse::change;
+    }
+    return ImageUse::read;
+}
+
+bool saves_image(const Decoded& decoded) noexcept {
+    return decoded.in.meta.category == ZYDIS_CATEGORY_XSAVE ||
+           decoded.in.meta.category == ZYDIS_CATEGORY_XSAVEOPT;
+}
+
+bool stores_in_part(const Decoded& decoded) noexcept {
+    switch (decoded.in.mnemonic) {
+        case ZYDIS_MNEMONIC_MASKMOVQ:
+        case ZYDIS_MNEMONIC_MASKMOVDQU:
+        case ZYDIS_MNEMONIC_VMASKMOVDQU:
+        case ZYDIS_MNEMONIC_VMASKMOVPS:
+        case ZYDIS_MNEMONIC_VMASKMOVPD:
+        case ZYDIS_MNEMONIC_VPMASKMOVD:
+        case ZYDIS_MNEMONIC_VPMASKMOVQ: return true;
+        default: break;
+    }
+    const auto& mask = decoded.in.avx.mask;
+    return saves_image(decoded) ||
+           (mask.mode != ZYDIS_MASK_MODE_INVALID && mask.mode != ZYDIS_MASK_MODE_DISABLED);
+}
+
+std::size_t size_of(const Decoded& decoded, const ZydisDecodedOperand& place) noexcept {
+    if (!saves_image(decoded)) return place.size / 8;
+    unsigned all = 0, most = 0, unused = 0;
+    __get_cpuid_count(0xD, 0, &all, &most, &unused, &unused);
+    return most;
+}
+
+/// Calls `take(first, end)` for each run of elements that `has` says yes to.
+template <class Has, class Take>
+bool for_each_run(std::size_t count, Has has, Take take) {
+    for (std::size_t first = 0; first < count; ++first) {
         if (!has(first)) continue;
         std::size_t end = first + 1;
-        while (has(end)) ++end;
-        destination.store(address + first * size, vector.bytes.data() + first * size,
-                          (end - first) * size);
+        while (end < count && has(end)) ++end;
+        if (!take(first, end)) return false;
         first = end;
     }
     return true;
 }
 
-std::uint64_t bits(std::size_t count) noexcept {
-    return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+// ---- Most instructions
+
+Outcome perform_in_part(const Copy& copy, std::uint64_t address, std::size_t size,
+                        Registers& registers, Destination& destination, Slot& slot,
+                        ImageUse use) noexcept {
+    std::byte* const ones = slot.stage(0) + address % kLineBytes;
+    std::byte* const others = slot.stage(1) + address % kLineBytes;
+    // What is there may be a part of what comes out. (What cannot be read is not stored to.)
+    if (!destination.read(address, ones, size)) std::memset(ones, 0, size);
+    std::array<std::byte, Slot::kStageBytes - kLineBytes> before;
+    std::memcpy(before.data(), ones, size);
+    for (std::size_t i = 0; i < size; ++i) others[i] = ~before[i];
+    const Registers at_first = registers;
+    run(copy, reinterpret_cast<std::uint64_t>(others), registers, slot, use);
+    registers = at_first;
+    run(copy, reinterpret_cast<std::uint64_t>(ones), registers, slot, use);
+    const auto is_stored = [&](std::size_t i) {
+        return ones[i] != before[i] || others[i] != ~before[i];
+    };
+    const auto is_covered = [&](std::size_t first, std::size_t end) {
+        return destination.covers(address + first, end - first);
+    };
+    if (!for_each_run(size, is_stored, is_covered)) {
+        registers = at_first;
+        return Outcome::overruns;
+    }
+    for_each_run(size, is_stored, [&](std::size_t first, std::size_t end) {
+        destination.store(address + first, ones + first, end - first);
+        return true;
+    });
+    return Outcome::performed;
 }
 
-std::uint64_t writemask(const Decoded& decoded, const Registers& registers) noexcept {
-    if (!has_mask(decoded)) return ~std::uint64_t{0};
-    return registers.vectors.mask(
-        static_cast<unsigned>(ZydisRegisterGetId(decoded.in.avx.mask.reg)));
+Outcome perform_whole(const Decoded& decoded, const Copy& copy, const ZydisDecodedOperand& place,
+                      std::uint64_t address, std::uint64_t bits, Registers& registers,
+                      Destination& destination, Slot& slot, ImageUse use) noexcept {
+    const std::size_t size = place.size / 8;
+    if (!destination.covers(address, size)) return Outcome::overruns;
+    std::byte* const stage = slot.stage(0) + address % kLineBytes;
+    if ((place.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0 &&
+        !destination.read(address, stage, size))
+        return Outcome::unknown;
+    run(copy, reinterpret_cast<std::uint64_t>(stage) - bits, registers, slot, use);
+    switch (decoded.in.mnemonic) {
+        case ZYDIS_MNEMONIC_CMPXCHG:
+        case ZYDIS_MNEMONIC_CMPXCHG8B:
+        case ZYDIS_MNEMONIC_CMPXCHG16B:
+            if ((registers.flags & kZeroFlag) == 0) return Outcome::performed;  // and not stored
+            break;
+        default: break;
+    }
+    destination.store(address, stage, size);
+    return Outcome::performed;
+}
+
+/// What the processor may have to refuse is not begun in its place.
+bool may_fault(const Decoded& decoded, const Registers& registers, bool is_next,
+               std::uint64_t address, std::size_t size, ImageUse use) noexcept {
+    if (decoded.in.meta.category == ZYDIS_CATEGORY_CONVERT) {
+        constexpr std::uint32_t kAllMasked = 0x1F80;
+        std::uint32_t mxcsr = 0;
+        std::memcpy(&mxcsr, registers.image + 24, sizeof mxcsr);
+        if ((mxcsr & kAllMasked) != kAllMasked) return true;
+    }
+    return is_next && (use == ImageUse::change || (use == ImageUse::read && address % size != 0) ||
+                       decoded.in.mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B ||
+                       decoded.in.meta.category == ZYDIS_CATEGORY_SYSTEM);
+}
+
+// ---- Many places
+
+/// What `instruction` (without its address) stores to (%rsi).
+void store_by(std::initializer_list<unsigned char> instruction, std::byte* to, Registers registers,
+              Slot& slot) noexcept {
+    Copy copy;
+    for (const unsigned char byte : instruction) copy.add(std::byte{byte});
+    copy.by = kRsi;
+    run(copy, reinterpret_cast<std::uint64_t>(to), registers, slot, ImageUse::read);
+}
+
+/// Executes an instruction on the bank, and takes what it has stored to these places, in turn.
+bool perform_in_bank(std::span<const std::byte> code, const Decoded& decoded,
+                     const ZydisDecodedOperand& place, std::uint64_t base,
+                     std::span<const std::uint64_t> places, std::size_t size, Registers& registers,
+                     Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
+    const auto copy = copy_of(code, decoded, place, true);
+    const auto is_inside = [&](std::uint64_t at) { return destination.covers(at, size); };
+    if (!copy || !std::all_of(places.begin(), places.end(), is_inside)) return false;
+    run(*copy, base + distance, registers, slot, ImageUse::change);
+    for (const std::uint64_t at : places)
+        destination.store(at, reinterpret_cast<const void*>(at + distance), size);
+    return true;
 }
 
 /// One element to each address.
-bool perform_scatter(const Decoded& decoded, const ZydisDecodedOperand& place,
-                     const Registers& registers, Destination& destination) noexcept {
-    const ZydisDecodedOperand* source = nullptr;
-    for (std::size_t i = 0; i < decoded.in.operand_count; ++i) {
-        if (is_vector(decoded[i])) source = &decoded[i];
-    }
-    const auto base = address_of(decoded, place.mem, registers);
-    if (source == nullptr || !base) return false;
+bool perform_scatter(std::span<const std::byte> code, const Decoded& decoded,
+                     const ZydisDecodedOperand& place, std::uint64_t base, Registers& registers,
+                     Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
     const bool has_wide_indices = decoded.in.mnemonic == ZYDIS_MNEMONIC_VSCATTERQPS ||
                                   decoded.in.mnemonic == ZYDIS_MNEMONIC_VSCATTERQPD ||
                                   decoded.in.mnemonic == ZYDIS_MNEMONIC_VPSCATTERQD ||
                                   decoded.in.mnemonic == ZYDIS_MNEMONIC_VPSCATTERQQ;
+    const auto index = static_cast<unsigned>(ZydisRegisterGetId(place.mem.index));
+    const auto mask = static_cast<unsigned>(ZydisRegisterGetId(decoded.in.avx.mask.reg));
+    std::byte* const indices = slot.stage(0);
+    std::byte* const chosen = slot.stage(1);
+    // vmovdqu64 %zmm<index>, (%rsi) and kmovw %k<mask>, (%rsi)
+    store_by(
+        {0x62, static_cast<unsigned char>(0x61 | (~index >> 3 & 1) << 7 | (~index >> 4 & 1) << 4),
+         0xFE, 0x48, 0x7F, static_cast<unsigned char>((index & 7) << 3 | kRsi)},
+        indices, registers, slot);
+    store_by({0xC5, 0xF8, 0x91, static_cast<unsigned char>(mask << 3 | kRsi)}, chosen, registers,
+             slot);
+    std::uint16_t is_chosen = 0;
+    std::memcpy(&is_chosen, chosen, sizeof is_chosen);
     const std::size_t index_size = has_wide_indices ? 8 : 4;
-    const std::size_t size = source->element_size / 8;
-    const Vector values(registers, vector_number(*source));
-    const Vector indices(registers, static_cast<unsigned>(ZydisRegisterGetId(place.mem.index)));
-    const std::size_t index_bytes =
-        ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, place.mem.index) / 8;
-    const std::size_t elements =
-        std::min<std::size_t>(source->size / 8 / size, index_bytes / index_size);
-    const std::uint64_t mask = writemask(decoded, registers) & bits(elements);
-    std::array<std::uint64_t, 16> places{};
-    for (std::size_t i = 0; i < elements; ++i) {
-        std::int64_t index = 0;
-        if (index_size == 8) {
-            std::memcpy(&index, indices.bytes.data() + i * 8, 8);
-        } else {
-            std::int32_t narrow = 0;
-            std::memcpy(&narrow, indices.bytes.data() + i * 4, 4);
-            index = narrow;
-        }
-        places[i] = *base + static_cast<std::uint64_t>(index) * place.mem.scale;
-        if ((mask >> i & 1) != 0 && !destination.covers(places[i], size)) return false;
+    const std::size_t size = place.element_size / 8;
+    const std::size_t count = std::min<std::size_t>(
+        ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, place.mem.index) / 8 / index_size,
+        decoded[2].size / place.element_size);
+    std::array<std::uint64_t, 16> places;
+    std::size_t all = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::int64_t wide = 0;
+        std::int32_t narrow = 0;
+        std::memcpy(&wide, indices + i * 8, sizeof wide);
+        std::memcpy(&narrow, indices + i * 4, sizeof narrow);
+        const std::int64_t of = has_wide_indices ? wide : narrow;
+        if ((is_chosen >> i & 1) != 0)
+            places[all++] = base + static_cast<std::uint64_t>(of) * place.mem.scale;
     }
-    for (std::size_t i = 0; i < elements; ++i) {
-        if ((mask >> i & 1) != 0)
-            destination.store(places[i], values.bytes.data() + i * size, size);
-    }
-    return true;
+    return perform_in_bank(code, decoded, place, base, std::span(places).first(all), size,
+                           registers, destination, slot, distance);
 }
 
-/// Which bytes of the vector are stored, for stores of a vector or a part of it; kVectorBytes: it
-/// is no such store.
-std::size_t first_byte(const Decoded& decoded, std::size_t stored) noexcept {
-    switch (decoded.in.mnemonic) {
-        case ZYDIS_MNEMONIC_MOVAPS:
-        case ZYDIS_MNEMONIC_MOVAPD:
-        case ZYDIS_MNEMONIC_MOVUPS:
-        case ZYDIS_MNEMONIC_MOVUPD:
-        case ZYDIS_MNEMONIC_MOVDQA:
-        case ZYDIS_MNEMONIC_MOVDQU:
-        case ZYDIS_MNEMONIC_MOVNTPS:
-        case ZYDIS_MNEMONIC_MOVNTPD:
-        case ZYDIS_MNEMONIC_MOVNTDQ:
-        case ZYDIS_MNEMONIC_MOVNTSS:
-        case ZYDIS_MNEMONIC_MOVNTSD:
-        case ZYDIS_MNEMONIC_MOVSS:
-        case ZYDIS_MNEMONIC_MOVSD:
-        case ZYDIS_MNEMONIC_MOVD:
-        case ZYDIS_MNEMONIC_MOVQ:
-        case ZYDIS_MNEMONIC_MOVLPS:
-        case ZYDIS_MNEMONIC_MOVLPD:
-        case ZYDIS_MNEMONIC_VMOVAPS:
-        case ZYDIS_MNEMONIC_VMOVAPD:
-        case ZYDIS_MNEMONIC_VMOVUPS:
-        case ZYDIS_MNEMONIC_VMOVUPD:
-        case ZYDIS_MNEMONIC_VMOVDQA:
-        case ZYDIS_MNEMONIC_VMOVDQU:
-        case ZYDIS_MNEMONIC_VMOVDQA32:
-        case ZYDIS_MNEMONIC_VMOVDQA64:
-        case ZYDIS_MNEMONIC_VMOVDQU8:
-        case ZYDIS_MNEMONIC_VMOVDQU16:
-        case ZYDIS_MNEMONIC_VMOVDQU32:
-        case ZYDIS_MNEMONIC_VMOVDQU64:
-        case ZYDIS_MNEMONIC_VMOVNTPS:
-        case ZYDIS_MNEMONIC_VMOVNTPD:
-        case ZYDIS_MNEMONIC_VMOVNTDQ:
-        case ZYDIS_MNEMONIC_VMOVSS:
-        case ZYDIS_MNEMONIC_VMOVSD:
-        case ZYDIS_MNEMONIC_VMOVD:
-        case ZYDIS_MNEMONIC_VMOVQ:
-        case ZYDIS_MNEMONIC_VMOVLPS:
-        case ZYDIS_MNEMONIC_VMOVLPD: return 0;
-        case ZYDIS_MNEMONIC_MOVHPS:
-        case ZYDIS_MNEMONIC_MOVHPD:
-        case ZYDIS_MNEMONIC_VMOVHPS:
-        case ZYDIS_MNEMONIC_VMOVHPD: return 8;
-        case ZYDIS_MNEMONIC_EXTRACTPS:
-        case ZYDIS_MNEMONIC_PEXTRB:
-        case ZYDIS_MNEMONIC_PEXTRW:
-        case ZYDIS_MNEMONIC_PEXTRD:
-        case ZYDIS_MNEMONIC_PEXTRQ:
-        case ZYDIS_MNEMONIC_VEXTRACTPS:
-        case ZYDIS_MNEMONIC_VPEXTRB:
-        case ZYDIS_MNEMONIC_VPEXTRW:
-        case ZYDIS_MNEMONIC_VPEXTRD:
-        case ZYDIS_MNEMONIC_VPEXTRQ:
-            return static_cast<std::size_t>(decoded[2].imm.value.u) % (16 / stored) * stored;
-        case ZYDIS_MNEMONIC_VEXTRACTF128:
-        case ZYDIS_MNEMONIC_VEXTRACTI128:
-            return static_cast<std::size_t>(decoded[2].imm.value.u) % 2 * 16;
-        default: return kVectorBytes;
-    }
+/// A row to each address.
+bool perform_tile(std::span<const std::byte> code, const Decoded& decoded,
+                  const ZydisDecodedOperand& place, std::uint64_t address, Registers& registers,
+                  Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
+    struct Config {
+        std::uint8_t palette, first_row, unused[14];
+        std::uint16_t row_bytes[16];
+        std::uint8_t rows[16];
+    } config;
+    store_by({0xC4, 0xE2, 0x79, 0x49, kRsi}, slot.stage(0), registers, slot);  // sttilecfg (%rsi)
+    std::memcpy(&config, slot.stage(0), sizeof config);
+    const auto tile = static_cast<std::size_t>(ZydisRegisterGetId(decoded[1].reg.value));
+    if (tile >= 16 || config.rows[tile] > 16 || config.row_bytes[tile] == 0) return false;
+    const std::uint64_t stride = number_of(place.mem.index) == kNoGeneral
+                                     ? 0
+                                     : value_of(registers, place.mem.index) * place.mem.scale;
+    std::array<std::uint64_t, 16> places;
+    const std::uint64_t base = address - stride;
+    std::size_t all = 0;
+    for (std::size_t row = config.first_row; row < config.rows[tile]; ++row)
+        places[all++] = base + row * stride;
+    return perform_in_bank(code, decoded, place, base, std::span(places).first(all),
+                           config.row_bytes[tile], registers, destination, slot, distance);
 }
 
-Outcome perform_vector(const Decoded& decoded, const ZydisDecodedOperand& place,
-                       std::uint64_t address, const Registers& registers,
-                       Destination& destination) noexcept {
-    const auto performed = [](bool done) { return done ? Outcome::performed : Outcome::unknown; };
-    const std::size_t stored = place.size / 8;
-    switch (decoded.in.mnemonic) {
-        case ZYDIS_MNEMONIC_VMASKMOVPS:
-        case ZYDIS_MNEMONIC_VMASKMOVPD:
-        case ZYDIS_MNEMONIC_VPMASKMOVD:
-        case ZYDIS_MNEMONIC_VPMASKMOVQ: {
-            const Vector choice(registers, vector_number(decoded[1]));
-            const std::size_t size = decoded[2].element_size / 8;
-            std::uint64_t mask = 0;
-            for (std::size_t i = 0; i < stored / size; ++i)
-                mask |= std::uint64_t{choice.sign(i, size)} << i;
-            return performed(store_masked(destination, address,
-                                          Vector(registers, vector_number(decoded[2])), mask,
-                                          stored / size, size));
-        }
-        case ZYDIS_MNEMONIC_MASKMOVDQU:
-        case ZYDIS_MNEMONIC_VMASKMOVDQU: {
-            const Vector choice(registers, vector_number(decoded[1]));
-            std::uint64_t mask = 0;
-            for (std::size_t i = 0; i < 16; ++i) mask |= std::uint64_t{choice.sign(i, 1)} << i;
-            return performed(store_masked(
-                destination, address, Vector(registers, vector_number(decoded[0])), mask, 16, 1));
-        }
-        default: break;
-    }
-    const ZydisDecodedOperand* source = nullptr;
-    for (std::size_t i = 0; i < decoded.in.operand_count_visible; ++i) {
-        if (is_vector(decoded[i])) source = &decoded[i];
-    }
-    if (source == nullptr || stored > kVectorBytes) return Outcome::to_step;
-    const std::size_t first = first_byte(decoded, stored);
-    if (first == kVectorBytes) return Outcome::to_step;
-    const Vector vector(registers, vector_number(*source));
-    if (!has_mask(decoded)) {
-        if (!destination.covers(address, stored)) return Outcome::unknown;
-        destination.store(address, vector.bytes.data() + first, stored);
-        return Outcome::performed;
-    }
-    const std::size_t size = std::max<std::size_t>(place.element_size / 8, 1);
-    return performed(store_masked(destination, address, vector, writemask(decoded, registers),
-                                  stored / size, size));
-}
-
-// ---- General stores
-
-template <class T>
-Outcome perform_on_memory(const Decoded& decoded, std::uint64_t address, std::uint64_t source,
-                          Registers& registers, Destination& destination) noexcept {
-    T memory = 0;
-    if (!destination.read(address, &memory, sizeof memory)) return Outcome::unknown;
-    const ZydisMnemonic mnemonic = decoded.in.mnemonic;
-    auto operand = static_cast<T>(source);
-    if (mnemonic == ZYDIS_MNEMONIC_XCHG || mnemonic == ZYDIS_MNEMONIC_XADD) {
-        const std::size_t reg = decoded[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? 0 : 1;
-        if (mnemonic == ZYDIS_MNEMONIC_XCHG) {
-            std::swap(memory, operand);
-        } else {
-            exchange_and_add(memory, operand, registers.flags);
-        }
-        destination.store(address, &memory, sizeof memory);
-        set(registers, decoded[reg].reg.value, operand);
-        return Outcome::performed;
-    }
-    if (mnemonic == ZYDIS_MNEMONIC_CMPXCHG) {
-        auto expected = static_cast<T>(registers.general[kRax]);
-        if (compare_and_exchange(memory, expected, operand, registers.flags)) {
-            destination.store(address, &memory, sizeof memory);
-        } else {
-            set(registers, decoded[2].reg.value, expected);
-        }
-        return Outcome::performed;
-    }
-    if (!compute(arithmetic_of(mnemonic), memory, operand, registers.flags))
-        return Outcome::to_step;
-    destination.store(address, &memory, sizeof memory);
+/// A line that is cleared (by the address of any of its bytes) or copied.
+Outcome store_line(std::uint64_t address, std::optional<std::uint64_t> from,
+                   Destination& destination) noexcept {
+    std::array<std::byte, kLineBytes> line{};
+    if (address % line.size() != 0 || !destination.covers(address, line.size()) ||
+        (from && !destination.read(*from, line.data(), line.size())))
+        return Outcome::unknown;
+    destination.store(address, line.data(), line.size());
     return Outcome::performed;
 }
 
-Outcome perform_general(const Decoded& decoded, const ZydisDecodedOperand& place,
-                        std::uint64_t address, Registers& registers,
-                        Destination& destination) noexcept {
-    const std::size_t size = place.size / 8;
-    if (!destination.covers(address, size)) return Outcome::unknown;
-    const ZydisDecodedOperand& other = &place == &decoded.operands[0] ? decoded[1] : decoded[0];
-    auto source = source_value(other, registers);
-    switch (decoded.in.mnemonic) {
-        case ZYDIS_MNEMONIC_MOV:
-        case ZYDIS_MNEMONIC_MOVNTI:
-        case ZYDIS_MNEMONIC_MOVDIRI:
-            if (!source) return Outcome::to_step;  // of a segment register
-            destination.store(address, &*source, size);
-            return Outcome::performed;
-        case ZYDIS_MNEMONIC_MOVBE: {
-            if (!source) return Outcome::to_step;
-            const std::uint64_t swapped = __builtin_bswap64(*source) >> (64 - place.size);
-            destination.store(address, &swapped, size);
-            return Outcome::performed;
-        }
-        case ZYDIS_MNEMONIC_KMOVB:
-        case ZYDIS_MNEMONIC_KMOVW:
-        case ZYDIS_MNEMONIC_KMOVD:
-        case ZYDIS_MNEMONIC_KMOVQ: {
-            const std::uint64_t mask =
-                registers.vectors.mask(static_cast<unsigned>(ZydisRegisterGetId(other.reg.value)));
-            destination.store(address, &mask, size);
-            return Outcome::performed;
-        }
-        default: break;
+Outcome perform_decoded(std::span<const std::byte> code, const Decoded& decoded, bool is_next,
+                        Registers& registers, Destination& destination, Slot& slot,
+                        std::uint64_t distance) noexcept {
+    if (decoded.in.mnemonic == ZYDIS_MNEMONIC_CLZERO)
+        return store_line(registers.general[kRax] & ~(kLineBytes - 1), {}, destination);
+    const ZydisDecodedOperand* const place = stored_to(decoded);
+    if (place == nullptr) return Outcome::unknown;
+    auto address = address_of(decoded, place->mem, registers);
+    if (!address) return Outcome::unknown;
+    if (decoded.in.mnemonic == ZYDIS_MNEMONIC_MOVDIR64B) {
+        const auto from = address_of(decoded, decoded[1].mem, registers);
+        return from ? store_line(*address, from, destination) : Outcome::unknown;
     }
-    if (const auto condition = condition_of(decoded.in.mnemonic)) {
-        const std::uint8_t value = holds(*condition, registers.flags) ? 1 : 0;
-        destination.store(address, &value, sizeof value);
-        return Outcome::performed;
+    const bool is_scatter = place->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
+    if (is_scatter || decoded.in.mnemonic == ZYDIS_MNEMONIC_TILESTORED) {
+        const auto perform_many = is_scatter ? perform_scatter : perform_tile;
+        const bool is_done = !is_next && perform_many(code, decoded, *place, *address, registers,
+                                                      destination, slot, distance);
+        return is_done ? Outcome::performed : Outcome::unknown;
     }
-    if (!source) source = 0;  // of an operation with one operand
-    switch (size) {
-        case 1:
-            return perform_on_memory<std::uint8_t>(decoded, address, *source, registers,
-                                                   destination);
-        case 2:
-            return perform_on_memory<std::uint16_t>(decoded, address, *source, registers,
-                                                    destination);
-        case 4:
-            return perform_on_memory<std::uint32_t>(decoded, address, *source, registers,
-                                                    destination);
-        case 8:
-            return perform_on_memory<std::uint64_t>(decoded, address, *source, registers,
-                                                    destination);
-        default: return Outcome::to_step;
-    }
+    const std::uint64_t bits = displacement(decoded, *place, registers);
+    *address += bits;
+    const std::size_t size = size_of(decoded, *place);
+    const ImageUse use = image_use(decoded);
+    const auto copy = copy_of(code, decoded, *place, false);
+    if (!copy || size == 0 || size > Slot::kStageBytes - kLineBytes ||
+        may_fault(decoded, registers, is_next, *address, size, use))
+        return Outcome::unknown;
+    if (stores_in_part(decoded))
+        return perform_in_part(*copy, *address, size, registers, destination, slot, use);
+    if (!destination.covers(*address, 1)) return Outcome::unknown;
+    return perform_whole(decoded, *copy, *place, *address, bits, registers, destination, slot, use);
 }
 
 }  // namespace
 
-Outcome perform(std::span<const std::byte> code, Registers& registers, Destination& destination,
-                std::uint64_t distance, Step& step) noexcept {
+Outcome perform(std::span<const std::byte> code, bool is_next, Registers& registers,
+                Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
     Decoded decoded;
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), code.data(), code.size(), &decoded.in,
                                              decoded.operands.data())))
         return Outcome::unknown;
-    const ZydisDecodedOperand* const place = stored_to(decoded);
-    if (place == nullptr) return Outcome::unknown;
     if (decoded.in.meta.category == ZYDIS_CATEGORY_STRINGOP)
         return perform_string(decoded, registers, destination);
-
-    Outcome outcome = Outcome::unknown;
-    const auto address = address_of(decoded, place->mem, registers);
-    if (!address) return Outcome::unknown;
-    if (place->mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
-        if (perform_scatter(decoded, *place, registers, destination)) outcome = Outcome::performed;
-    } else {
-        bool has_vector = false;
-        for (std::size_t i = 0; i < decoded.in.operand_count_visible; ++i)
-            has_vector = has_vector || is_vector(decoded[i]);
-        outcome = has_vector ? perform_vector(decoded, *place, *address, registers, destination)
-                             : perform_general(decoded, *place, *address, registers, destination);
-    }
+    const Outcome outcome =
+        perform_decoded(code, decoded, is_next, registers, destination, slot, distance);
     if (outcome == Outcome::performed) registers.next += decoded.in.length;
-    if (outcome != Outcome::to_step) return outcome;
-    if (!destination.covers(*address, place->size / 8)) return Outcome::unknown;
-    return to_step(decoded, *place, *address, distance, step);
-}
-
-}  // namespace rmem::stores
-
-#else  // every store is unknown
-
-namespace rmem::stores {
-
-Outcome perform(std::span<const std::byte>, Registers&, Destination&, std::uint64_t,
-                Step&) noexcept {
-    return Outcome::unknown;
+    return outcome;
 }
 
 }  // namespace rmem::stores

@@ -4,14 +4,15 @@
 /// An instruction that stores into the memory of a ring, performed in the processor's place.
 ///
 /// A program's view of its bank cannot be written, so a store there stops the program before the
-/// instruction. `perform` finds out what the instruction would store, hands that to a Destination,
-/// and does what else it does: registers, flags, the pointer to the next instruction. What it does
-/// not know by itself it says how to single-step: with an address register moved to where the
-/// memory can be written.
+/// instruction. `perform` finds out where the instruction stores, and has a copy of it executed on
+/// memory of its own (rmem/stores/slot.hpp), with the program's registers; only the address is
+/// another. What that stores is handed to a Destination. So what an instruction computes, and what
+/// becomes of flags and vectors, is the processor's own; known have to be the places alone.
 ///
-/// Known are moves of general registers and constants, arithmetic on memory with and without lock,
-/// exchanges, string instructions, conditions (setcc), and stores of whole vectors, of scattered
-/// and of masked ones, up to AVX-512. The rest, such as shifts in memory and x87, is stepped.
+/// Of those that store in part (masks) the copy is executed twice, over bytes and over their
+/// complements: what is stored is what comes out the same. Scatters and tiles, which store to many
+/// places, are executed on the bank, and are taken from there. Strings are copied and filled piece
+/// by piece.
 ///
 /// Thread safety: functions of their arguments. They allocate nothing and throw nothing, since they
 ///   run in a signal handler.
@@ -19,7 +20,7 @@
 ///   anything is changed.
 /// Source: Intel SDM volume 2; decoding is Zydis'.
 
-#include "rmem/stores/registers.hpp"
+#include "rmem/stores/slot.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +35,7 @@ public:
     [[nodiscard]] virtual bool covers(std::uint64_t address, std::size_t bytes) const noexcept = 0;
     /// One store of the program, there.
     virtual void store(std::uint64_t address, const void* from, std::size_t bytes) noexcept = 0;
-    /// Copies bytes that a string instruction reads. False: they cannot be read.
+    /// Copies bytes that an instruction reads. False: they cannot be read.
     [[nodiscard]] virtual bool read(std::uint64_t address, void* to,
                                     std::size_t bytes) const noexcept = 0;
 
@@ -42,25 +43,17 @@ protected:
     ~Destination() = default;
 };
 
-/// How an instruction is to be stepped: with `addend` added to a register meanwhile.
-struct Step {
-    unsigned general = 0;       ///< which register
-    std::uint64_t addend = 0;   ///< to be taken off again, also of what the instruction made of it
-    std::uint64_t address = 0;  ///< what it stores, at most
-    std::size_t bytes = 0;
-    bool is_partial = false;  ///< of these bytes only those that change are stores
-};
-
 enum class Outcome {
     performed,
-    to_step,  ///< nothing was changed, and `Step` says how
-    unknown,  ///< nothing was changed: no store into the view, or none that can be told
+    unknown,   ///< nothing was changed: no store into the view, or none that can be told
+    overruns,  ///< nothing was changed: a store that begins in the view and ends behind it
 };
 
-/// The instruction that `code` begins with, before which the program stands. `distance`: from the
-/// view to where the same memory can be written.
-[[nodiscard]] Outcome perform(std::span<const std::byte> code, Registers& registers,
-                              Destination& destination, std::uint64_t distance,
-                              Step& step) noexcept;
+/// The instruction that `code` begins with, before which the program stands. `is_next`: the
+/// processor has not begun it yet, and may have to refuse it. `distance`: from the view to where
+/// the same memory can be written.
+[[nodiscard]] Outcome perform(std::span<const std::byte> code, bool is_next, Registers& registers,
+                              Destination& destination, Slot& slot,
+                              std::uint64_t distance) noexcept;
 
 }  // namespace rmem::stores

@@ -87,7 +87,7 @@ private:
 
 InstrumentedStores::InstrumentedStores(const Ring& ring, unsigned node, StoreTaker& taker)
     : bytes_(ring.config().user_bytes),
-      mapping_(ring.segment().map_again(ring.bank(node), bytes_, Segment::Access::load_and_store)),
+      mapping_(ring.segment().map_again(ring.bank(node), bytes_, Mapping::Access::load_and_store)),
       taker_(taker),
       helper_("rmem-stores", [this] {
           StaleStores stale;

@@ -10,9 +10,9 @@
 /// Errors: Error(unknown_link) where the program has no hooks.
 
 #include "rmem/base/helper_thread.hpp"
+#include "rmem/ring/mapping.hpp"
 #include "rmem/stores/stores.hpp"
 
-#include <boost/interprocess/mapped_region.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,9 +25,7 @@ public:
     InstrumentedStores(const Ring& ring, unsigned node, StoreTaker& taker);
     ~InstrumentedStores() override;
 
-    std::byte* memory() const noexcept override {
-        return static_cast<std::byte*>(mapping_.get_address());
-    }
+    std::byte* memory() const noexcept override { return mapping_.data(); }
     void publish_own() noexcept override;
 
     /// For the hooks: these bytes of the view were stored.
@@ -39,7 +37,7 @@ public:
 
 private:
     const std::size_t bytes_;
-    const boost::interprocess::mapped_region mapping_;
+    const Mapping mapping_;
     StoreTaker& taker_;
     HelperThread helper_;  // last: it uses all of this
 };

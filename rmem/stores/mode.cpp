@@ -3,6 +3,7 @@
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/quantity.hpp"
+#include "rmem/stores/debugger.hpp"
 #include "rmem/stores/instrumented.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +61,9 @@ StoresMode parse_stores(const std::string& text) {
 StoresMode stores_setting() {
     const char* text = environment_setting("RMEM_STORES");
     if (text != nullptr) return parse_stores(text);
-    return stores::is_instrumented() ? StoresMode::instrumented : kDefault;
+    if (stores::is_instrumented()) return StoresMode::instrumented;
+    // A debugger's step over a store that is captured exactly does not end behind it.
+    return stores::is_debugged() ? StoresMode::scan : kDefault;
 }
 
 std::vector<WordRange> sync_words_setting() {

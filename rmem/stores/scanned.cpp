@@ -30,11 +30,11 @@ ScannedStores::ScannedStores(const Ring& ring, unsigned node, StoreTaker& taker,
                              std::optional<PageWatchKind> watching)
     : bytes_(ring.config().user_bytes),
       mapping_(ring.segment().map_again(ring.bank(node), round_up(bytes_, kPageBytes),
-                                        Segment::Access::load_and_store)),
+                                        Mapping::Access::load_and_store)),
       taker_(taker),
       twin_(ring, node, Deadline::in(kDefaultJoinTimeoutNs)),
-      watch_(watch_pages({memory(), mapping_.get_size()}, watching)),
-      is_hot_(mapping_.get_size() / kPageBytes),
+      watch_(watch_pages({memory(), mapping_.size()}, watching)),
+      is_hot_(mapping_.size() / kPageBytes),
       thread_(
           "rmem-scan", [this] { work(); }, [this] { watch_->wake(); }) {}
 

@@ -22,12 +22,12 @@
 /// Errors: as Twin's and watch_pages().
 
 #include "rmem/base/helper_thread.hpp"
+#include "rmem/ring/mapping.hpp"
 #include "rmem/ring/twin.hpp"
 #include "rmem/stores/page_watch.hpp"
 #include "rmem/stores/stores.hpp"
 
 #include <atomic>
-#include <boost/interprocess/mapped_region.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,9 +49,7 @@ public:
                   std::optional<PageWatchKind> watching = std::nullopt);
     ~ScannedStores() override;
 
-    std::byte* memory() const noexcept override {
-        return static_cast<std::byte*>(mapping_.get_address());
-    }
+    std::byte* memory() const noexcept override { return mapping_.data(); }
     [[nodiscard]] bool await_taken(Deadline deadline) override;
     void set_sync(std::size_t offset, std::size_t bytes) override;
 
@@ -79,7 +77,7 @@ private:
     void send();
 
     const std::size_t bytes_;
-    const boost::interprocess::mapped_region mapping_;
+    const Mapping mapping_;
     StoreTaker& taker_;
     Twin twin_;
     std::unique_ptr<PageWatch> watch_;

@@ -16,9 +16,18 @@ struct StoredWords {
 /// Takes what a program stores into a view of its bank, one store after the other.
 class StoreTaker {
 public:
-    /// One store: when this returns, it is in the own bank and on its way. Called by the thread
-    /// that stores, between two of its instructions; from several threads at once.
-    virtual void take(std::size_t offset, const void* from, std::size_t bytes) noexcept = 0;
+    /// From begin() to end() no other thread's store is taken. Called by the thread that stores,
+    /// between two of its instructions; from several threads at once.
+    virtual void begin() noexcept = 0;
+    /// One store: when this returns, it is in the own bank and on its way.
+    virtual void put(std::size_t offset, const void* from, std::size_t bytes) noexcept = 0;
+    virtual void end() noexcept = 0;
+    /// One alone.
+    void take(std::size_t offset, const void* from, std::size_t bytes) noexcept {
+        begin();
+        put(offset, from, bytes);
+        end();
+    }
 
     /// Stores that are in the bank already: when this returns, those before the number that it
     /// returns are on their way, in their order. There is no room for more now.

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/stores/trapped_view.hpp"
 
+#include "rmem/stores/debugger.hpp"
 #include "rmem/stores/signal_chain.hpp"
 
 #include <fmt/format.h>
-#include <sys/uio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace rmem::stores {
 
@@ -35,11 +38,9 @@ constexpr std::array<int, 16> kGeneral = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, RE
                                           REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                           REG_R12, REG_R13, REG_R14, REG_R15};
 constexpr std::uint64_t kWriteFault = 1U << 1;
-constexpr std::uint64_t kTrapFlag = 1U << 8;
-constexpr std::uint64_t kRedZone = 128;
-constexpr std::size_t kLongestInstruction = 15;
 constexpr std::size_t kPage = 4096;
 constexpr unsigned kMostAtOnce = 32;  ///< stores, for one fault
+constexpr std::byte kBreakpoint{0xCC};
 
 std::uint64_t reg(const ucontext_t& context, int which) noexcept {
     return static_cast<std::uint64_t>(context.uc_mcontext.gregs[which]);
@@ -48,29 +49,23 @@ void set_reg(ucontext_t& context, int which, std::uint64_t value) noexcept {
     context.uc_mcontext.gregs[which] = static_cast<greg_t>(value);
 }
 
-/// The image of the vector registers: how long it is stands in bytes that the processor leaves to
-/// the kernel (struct _fpx_sw_bytes of Linux's asm/sigcontext.h).
-std::span<const std::byte> vector_image(const ucontext_t& context) noexcept {
-    constexpr std::size_t kLegacyBytes = 512, kSoftwareAt = 464;
+Registers registers_of(const ucontext_t& context) noexcept {
+    // What is in the image stands in bytes that the processor leaves to the kernel (struct
+    // _fpx_sw_bytes of Linux's asm/sigcontext.h).
+    constexpr std::size_t kSoftwareAt = 464;
     constexpr std::uint32_t kHasMore = 0x46505853;
     struct Software {
         std::uint32_t magic, extended_size;
-        std::uint64_t features;
-        std::uint32_t image_size;
+        std::uint64_t parts;
     } software;
-    const auto* const image = reinterpret_cast<const std::byte*>(context.uc_mcontext.fpregs);
-    if (image == nullptr) return {};
-    std::memcpy(&software, image + kSoftwareAt, sizeof software);
-    return {image, software.magic == kHasMore ? software.image_size : kLegacyBytes};
-}
-
-Registers registers_of(const ucontext_t& context) noexcept {
     Registers registers;
     for (std::size_t i = 0; i < kGeneral.size(); ++i)
         registers.general[i] = reg(context, kGeneral[i]);
     registers.next = reg(context, REG_RIP);
     registers.flags = reg(context, REG_EFL);
-    registers.vectors = VectorRegisters(vector_image(context));
+    registers.image = reinterpret_cast<std::byte*>(context.uc_mcontext.fpregs);
+    std::memcpy(&software, registers.image + kSoftwareAt, sizeof software);
+    if (software.magic == kHasMore) registers.parts = software.parts;
     return registers;
 }
 
@@ -81,106 +76,63 @@ void put_back(const Registers& registers, ucontext_t& context) noexcept {
     set_reg(context, REG_EFL, registers.flags);
 }
 
-// ---- Stepping
-
-struct Stepping {
-    TrappedView* view = nullptr;
-    Step step;
-    sigset_t mask;  ///< of the program
-    std::array<std::byte, 64> before;
-};
-[[gnu::tls_model("initial-exec")]] thread_local constinit Stepping stepping{};
-
-void begin_step(TrappedView& view, const Step& step, ucontext_t& context) noexcept {
-    stepping.view = &view;
-    stepping.step = step;
-    stepping.mask = context.uc_sigmask;
-    if (step.is_partial) {
-        std::memcpy(stepping.before.data(), reinterpret_cast<const void*>(step.address),
-                    std::min(step.bytes, stepping.before.size()));
-    }
-    const int which = kGeneral[step.general];
-    set_reg(context, which, reg(context, which) + step.addend);
-    set_reg(context, REG_EFL, reg(context, REG_EFL) | kTrapFlag);
-    sigfillset(&context.uc_sigmask);
-    sigdelset(&context.uc_sigmask, SIGTRAP);
-    sigdelset(&context.uc_sigmask, SIGSEGV);
-}
-
-void end_step(ucontext_t& context) noexcept {
-    const int which = kGeneral[stepping.step.general];
-    set_reg(context, which, reg(context, which) - stepping.step.addend);
-    set_reg(context, REG_EFL, reg(context, REG_EFL) & ~kTrapFlag);
-    context.uc_sigmask = stepping.mask;
-}
-
-/// What the stepped instruction has stored is in the bank already; it is taken from there.
-void take_stepped() noexcept {
-    TrappedView& view = *std::exchange(stepping.view, nullptr);
-    const Step& step = stepping.step;
-    const auto* const now = reinterpret_cast<const std::byte*>(step.address);
-    if (!step.is_partial || step.bytes > stepping.before.size())
-        return view.store(step.address, now, step.bytes);
-    const auto differs = [&](std::size_t i) {
-        return i < step.bytes && now[i] != stepping.before[i];
-    };
-    for (std::size_t first = 0; first < step.bytes; ++first) {
-        if (!differs(first)) continue;
-        std::size_t end = first + 1;
-        while (differs(end)) ++end;
-        view.store(step.address + first, now + first, end - first);
-        first = end;
-    }
-}
-
 // ---- Handlers
 
 [[gnu::cold]] void complain(const char* sentence) noexcept {
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, sentence, std::strlen(sentence));
 }
 
+/// Whether the byte can be read: asked of a call that every program is allowed, and that fails in
+/// any case.
+bool is_readable(std::uint64_t address) noexcept {
+    const std::uint64_t place = address & ~std::uint64_t{7};
+    return ::syscall(SYS_rt_sigprocmask, ~0, place, nullptr, sizeof(std::uint64_t)) != 0 &&
+           errno != EFAULT;
+}
+
 struct Fault {
     TrappedView& view;
     ucontext_t& context;
-    bool is_done = false;
+    Outcome outcome = Outcome::unknown;
 };
 
 /// The instruction that the program stands before.
-Outcome perform_next(TrappedView& view, Registers& registers, Step& step) noexcept {
+Outcome perform_next(TrappedView& view, Registers& registers, bool is_next) noexcept {
+    std::array<std::byte, Slot::kLongestInstruction> code;
+    const auto* const here = reinterpret_cast<const std::byte*>(registers.next);
     // It may end before the next page, which may not be there.
-    const std::size_t left = kPage - registers.next % kPage;
-    const auto* const code = reinterpret_cast<const std::byte*>(registers.next);
-    for (const std::size_t bytes : {std::min(left, kLongestInstruction), kLongestInstruction}) {
-        const Outcome outcome = perform({code, bytes}, registers, view, view.distance(), step);
-        if (outcome != Outcome::unknown || bytes == kLongestInstruction) return outcome;
-        std::array<std::byte, kLongestInstruction> all;
-        if (!view.read(registers.next, all.data(), all.size())) break;
+    std::size_t bytes = std::min(kPage - registers.next % kPage, code.size());
+    if (bytes < code.size() && is_readable(registers.next + bytes)) bytes = code.size();
+    std::copy_n(here, bytes, code.begin());
+    if (code[0] == kBreakpoint) {
+        // A debugger has put that there since the processor has read what it began.
+        if (is_next || !read_original_code(registers.next, code)) return Outcome::unknown;
+        static std::atomic<bool> has_complained{false};
+        // relaxed is enough: it is about itself alone
+        if (!has_complained.exchange(true, std::memory_order_relaxed)) {
+            complain(
+                "rmem: a debugger has a breakpoint at a store that is captured exactly; a step "
+                "over it goes on to the next breakpoint (set RMEM_STORES=scan to step)\n");
+        }
+        bytes = code.size();
     }
-    return Outcome::unknown;
+    return perform(std::span(code).first(bytes), is_next, registers, view, view.slot(),
+                   view.distance());
 }
 
 void perform_fault(void* with) noexcept {
     auto& fault = *static_cast<Fault*>(with);
     Registers registers = registers_of(fault.context);
-    Step step;
-    const Outcome outcome = perform_next(fault.view, registers, step);
-    fault.is_done = outcome != Outcome::unknown;
-    if (outcome == Outcome::to_step) return begin_step(fault.view, step, fault.context);
-    if (outcome == Outcome::unknown) return;
+    fault.outcome = perform_next(fault.view, registers, false);
+    if (fault.outcome != Outcome::performed) return;
     // Stores come in groups, and each is cheaper here than a fault of its own.
     for (unsigned more = 1; more < kMostAtOnce; ++more) {
-        if (perform_next(fault.view, registers, step) != Outcome::performed) break;
+        if (perform_next(fault.view, registers, true) != Outcome::performed) break;
     }
     put_back(registers, fault.context);
 }
 
-/// Runs `body` on the program's own stack, below what it uses: a handler's stack may be small.
-void on_program_stack(ucontext_t& context, void (*body)(void*) noexcept, void* with) noexcept {
-    const std::uint64_t top = (reg(context, REG_RSP) - kRedZone) & ~std::uint64_t{63};
-    const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-    // The kernel has made this frame there already, if the program has no other stack for signals.
-    constexpr std::uint64_t kNear = 1U << 16;
-    if (here < top && top - here < kNear) return body(with);
+void run_on(std::byte* top, void (*body)(void*) noexcept, void* with) noexcept {
     asm volatile(
         "mov %%rsp, %%rbx\n\t"
         "mov %[top], %%rsp\n\t"
@@ -194,11 +146,6 @@ void on_program_stack(ucontext_t& context, void (*body)(void*) noexcept, void* w
 }
 
 bool on_fault(const siginfo_t& info, ucontext_t& context) noexcept {
-    if (stepping.view != nullptr) {  // the stepped instruction itself has found something else
-        end_step(context);
-        stepping.view = nullptr;
-        return false;
-    }
     if (info.si_code <= 0 || (reg(context, REG_ERR) & kWriteFault) == 0) return false;
     TrappedView* const view = view_at(reinterpret_cast<std::uint64_t>(info.si_addr));
     if (view == nullptr) return false;
@@ -209,21 +156,17 @@ bool on_fault(const siginfo_t& info, ucontext_t& context) noexcept {
         return false;
     }
     Fault fault{*view, context};
-    on_program_stack(context, perform_fault, &fault);
-    if (!fault.is_done) {
+    view->run_alone(perform_fault, &fault);
+    if (fault.outcome == Outcome::overruns) {
+        complain(
+            "rmem: a store begins inside the memory of a ring, and ends outside; it is not "
+            "made\n");
+    } else if (fault.outcome == Outcome::unknown) {
         complain(
             "rmem: an instruction stores into the memory of a ring in a way that cannot be "
             "captured; compile the program with rmem-cc, or set RMEM_STORES=scan\n");
     }
-    return fault.is_done;
-}
-
-bool on_trap(const siginfo_t& info, ucontext_t& context) noexcept {
-    if (stepping.view == nullptr || info.si_code <= 0) return false;
-    end_step(context);
-    on_program_stack(
-        context, [](void*) noexcept { take_stepped(); }, nullptr);
-    return true;
+    return fault.outcome == Outcome::performed;
 }
 
 #endif
@@ -237,7 +180,6 @@ TrappedView::TrappedView(std::span<const std::byte> view, std::byte* bank, Store
       taker_(taker) {
 #if defined(__x86_64__)
     look_first(SIGSEGV, on_fault);
-    look_first(SIGTRAP, on_trap);
     for (auto& one : views) {
         TrappedView* none = nullptr;
         // (2) - this release-store synchronizes-with the acquire-load (1)
@@ -248,10 +190,6 @@ TrappedView::TrappedView(std::span<const std::byte> view, std::byte* bank, Store
     throw Error(
         Errc::invalid_argument,
         fmt::format("this process captures the stores of {} nodes already, and of no more", kMost));
-#else
-    throw Error(Errc::unknown_link,
-                "stores are captured exactly on x86-64 alone; compile the program with rmem-cc, or "
-                "set RMEM_STORES=scan");
 #endif
 }
 
@@ -272,18 +210,28 @@ bool TrappedView::covers(std::uint64_t address, std::size_t bytes) const noexcep
 }
 
 void TrappedView::store(std::uint64_t address, const void* from, std::size_t bytes) noexcept {
-    taker_.take(address - begin_, from, bytes);
+    taker_.put(address - begin_, from, bytes);
 }
 
 bool TrappedView::read(std::uint64_t address, void* to, std::size_t bytes) const noexcept {
-    if (covers(address, bytes)) {
-        std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
-        return true;
+#if defined(__x86_64__)
+    if (!covers(address, bytes)) {
+        for (std::uint64_t page = address; page < address + bytes;
+             page = (page | (kPage - 1)) + 1) {
+            if (!is_readable(page)) return false;
+        }
     }
-    // The kernel says where there is nothing, in place of a signal inside this handler.
-    const iovec into{to, bytes};
-    const iovec out{reinterpret_cast<void*>(address), bytes};
-    return ::process_vm_readv(::getpid(), &into, 1, &out, 1, 0) == static_cast<ssize_t>(bytes);
+#endif
+    std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
+    return true;
+}
+
+void TrappedView::run_alone(void (*body)(void*) noexcept, void* with) noexcept {
+#if defined(__x86_64__)
+    taker_.begin();
+    run_on(stack_.get() + kStackBytes, body, with);
+    taker_.end();
+#endif
 }
 
 }  // namespace rmem::stores

@@ -198,8 +198,7 @@ const Snippet kAvx512[] = {
     AVX512("vextracti64x4 $1, %%zmm0, (%%rdi)"),
 };
 
-/// What the handler steps.
-const Snippet kStepped[] = {
+const Snippet kOthers[] = {
     GENERAL("shll $3, (%%rdi)"),
     GENERAL("sarq %%cl, (%%rdi)"),
     GENERAL("rolb $1, (%%rdi)"),
@@ -304,17 +303,17 @@ TEST_F(Instructions, the_longest_vectors_are_stored_masked_and_scattered) {
         GTEST_SKIP() << "this processor has no AVX-512";
     check(kAvx512);
 }
-TEST_F(Instructions, what_is_not_known_is_stepped) {
-    check(kStepped);
+TEST_F(Instructions, shifts_bits_x87_and_long_exchanges_are_performed) {
+    check(kOthers);
 }
 
 TEST_F(Instructions, a_store_is_taken_as_it_is_and_nothing_beside_it) {
     State s;
     s.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
-    kMoves[0].run(s);    // movb
-    kMoves[3].run(s);    // movl, at 5
-    kSse[0].run(s);      // 16 bytes
-    kStepped[0].run(s);  // a shift of a word
+    kMoves[0].run(s);   // movb
+    kMoves[3].run(s);   // movl, at 5
+    kSse[0].run(s);     // 16 bytes
+    kOthers[0].run(s);  // a shift of a word
     EXPECT_THAT(taker_.taken(), ElementsAre(Taken{kPlace, 1}, Taken{kPlace + 5, 4},
                                             Taken{kPlace, 16}, Taken{kPlace, 4}));
 }

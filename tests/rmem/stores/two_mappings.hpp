@@ -59,8 +59,9 @@ struct Taken {
 class StoringTaker final : public stores::StoreTaker {
 public:
     explicit StoringTaker(std::byte* bank) : bank_(bank) {}
-    void take(std::size_t offset, const void* from, std::size_t bytes) noexcept override {
-        const std::lock_guard lock(mutex_);
+    void begin() noexcept override { mutex_.lock(); }
+    void end() noexcept override { mutex_.unlock(); }
+    void put(std::size_t offset, const void* from, std::size_t bytes) noexcept override {
         std::memcpy(bank_ + offset, from, bytes);
         taken_.push_back({offset, bytes});
     }
