@@ -113,7 +113,11 @@ Outcome perform_string(const Decoded& decoded, Registers& registers,
     const bool is_fill = mnemonic == ZYDIS_MNEMONIC_STOSB || mnemonic == ZYDIS_MNEMONIC_STOSW ||
                          mnemonic == ZYDIS_MNEMONIC_STOSD || mnemonic == ZYDIS_MNEMONIC_STOSQ;
     if ((!is_move && !is_fill) || decoded.in.address_width != 64) return Outcome::unknown;
-    const bool is_repeated = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_REP) != 0;
+    // By either prefix, though one of them is documented for other instructions.
+    const auto* const prefixes = decoded.in.raw.prefixes;
+    const bool is_repeated = std::any_of(
+        prefixes, prefixes + decoded.in.raw.prefix_count,
+        [](const auto& prefix) { return prefix.value == 0xF2 || prefix.value == 0xF3; });
     const bool is_downwards = (registers.flags & kDirectionFlag) != 0;
     const std::size_t size = stored_to(decoded)->size / 8;
     const std::uint64_t stride = is_downwards ? std::uint64_t{0} - size : size;
@@ -278,12 +282,13 @@ ImageUse image_use(const Decoded& decoded) noexcept {
         case ZYDIS_ISA_EXT_LONGMODE:
         case ZYDIS_ISA_EXT_MOVBE:
         case ZYDIS_ISA_EXT_MOVDIR: return ImageUse::none;
-        case ZYDIS_ISA_EXT_X87:
         case ZYDIS_ISA_EXT_MMX: return ImageUse::change;
         default: break;
     }
-    // It may raise flags of MXCSR.
-    if (decoded.in.meta.category == ZYDIS_CATEGORY_CONVERT) return ImageUse::change;
+    // They may raise flags in a status word.
+    if (decoded.in.meta.category == ZYDIS_CATEGORY_CONVERT ||
+        decoded.in.meta.category == ZYDIS_CATEGORY_X87_ALU)
+        return ImageUse::change;
     for (std::size_t i = 0; i < decoded.in.operand_count; ++i) {
         const ZydisDecodedOperand& operand = decoded[i];
         if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && is_written(operand) &&
@@ -300,6 +305,8 @@ bool saves_image(const Decoded& decoded) noexcept {
 
 bool stores_in_part(const Decoded& decoded) noexcept {
     switch (decoded.in.mnemonic) {
+        case ZYDIS_MNEMONIC_FXSAVE:
+        case ZYDIS_MNEMONIC_FXSAVE64:
         case ZYDIS_MNEMONIC_MASKMOVQ:
         case ZYDIS_MNEMONIC_MASKMOVDQU:
         case ZYDIS_MNEMONIC_VMASKMOVDQU:

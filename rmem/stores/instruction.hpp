@@ -52,8 +52,8 @@ enum class Outcome {
 /// The instruction that `code` begins with, before which the program stands. `is_next`: the
 /// processor has not begun it yet, and may have to refuse it. `distance`: from the view to where
 /// the same memory can be written.
-[[nodiscard]] Outcome perform(std::span<const std::byte> code, bool is_next, Registers& registers,
-                              Destination& destination, Slot& slot,
-                              std::uint64_t distance) noexcept;
+[[nodiscard]] RMEM_API Outcome perform(std::span<const std::byte> code, bool is_next,
+                                       Registers& registers, Destination& destination, Slot& slot,
+                                       std::uint64_t distance) noexcept;
 
 }  // namespace rmem::stores

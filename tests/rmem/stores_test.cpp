@@ -16,7 +16,9 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -197,6 +199,77 @@ TEST_P(CapturedStores, threads_store_beside_the_calls_of_the_node) {
     expect_same_banks();
     for (unsigned t = 1; t <= 3; ++t) EXPECT_EQ(rmem_load(b, 4096 * t), kStores);
     EXPECT_EQ(rmem_load(b, 4), kStores);
+}
+
+TEST_P(CapturedStores, atomic_operations_of_threads_are_atomic) {
+    char* const memory = stores(a);
+    const auto word = [&](std::size_t at) { return reinterpret_cast<std::uint32_t*>(memory + at); };
+    constexpr std::uint32_t kTimes = 500, kThreads = 4;
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+        threads.emplace_back([&] {
+            for (std::uint32_t i = 0; i < kTimes; ++i) {
+                __atomic_fetch_add(word(640), 1, __ATOMIC_SEQ_CST);
+                while (__atomic_exchange_n(word(644), 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
+                *word(648) = *word(648) + 1;
+                __atomic_store_n(word(644), 0, __ATOMIC_RELEASE);
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    expect_same_banks();
+    EXPECT_EQ(rmem_load(b, 640), kTimes * kThreads);
+    EXPECT_EQ(rmem_load(b, 648), kTimes * kThreads);
+}
+
+/// What /proc/self/maps says of the page at `place`: "rw-s", "---p" and so on.
+std::string rights_at(const char* place) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0, end = 0;
+        char rights[8] = "";
+        if (std::sscanf(line.c_str(), "%lx-%lx %7s", &begin, &end, rights) != 3) continue;
+        const auto at = reinterpret_cast<unsigned long>(place);
+        if (at >= begin && at < end) return rights;
+    }
+    return "none";
+}
+
+TEST_P(CapturedStores, nobody_may_touch_what_lies_before_and_behind_the_memory) {
+    for (rmem_node* const node : {a, b}) {
+        const char* const own = node == a ? stores(a) : nullptr;
+        for (const char* memory : {own, static_cast<const char*>(rmem_bank(node))}) {
+            if (memory == nullptr) continue;
+            EXPECT_EQ(rights_at(memory - 1), "---p");
+            EXPECT_EQ(rights_at(memory + kBytes), "---p");
+        }
+        if (is_captured()) {
+            EXPECT_EQ(rights_at(static_cast<const char*>(rmem_bank(node))), "r--s");
+        }
+    }
+}
+
+TEST_P(CapturedStores, a_handler_on_a_stack_of_8192_bytes_stores) {
+    static volatile std::uint32_t* counted = nullptr;
+    counted = reinterpret_cast<volatile std::uint32_t*>(stores(a) + 768);
+    std::thread([&] {
+        std::vector<char> small(8192);
+        stack_t mine{};
+        mine.ss_sp = small.data();
+        mine.ss_size = small.size();
+        ASSERT_EQ(::sigaltstack(&mine, nullptr), 0);
+        struct sigaction action {
+        }, before{};
+        action.sa_handler = [](int) { *counted = *counted + 1; };
+        action.sa_flags = SA_ONSTACK;
+        ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+        for (int i = 0; i < 20; ++i) ::raise(SIGUSR1);
+        ::sigaction(SIGUSR1, &before, nullptr);
+        mine.ss_flags = SS_DISABLE;
+        ::sigaltstack(&mine, nullptr);
+    }).join();
+    expect_same_banks();
+    EXPECT_EQ(rmem_load(b, 768), 20U);
 }
 
 TEST_P(CapturedStores, a_thread_stores_while_the_nodes_own_waits) {

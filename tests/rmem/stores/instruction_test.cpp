@@ -351,6 +351,35 @@ TEST_F(Instructions, a_string_that_leaves_the_view_is_taken_as_far_as_it_is_insi
     ::munmap(both, 2 * TwoMappings::kBytes);
 }
 
+/// For an instruction that this processor may not have.
+class Noted final : public stores::Destination {
+public:
+    bool covers(std::uint64_t address, std::size_t bytes) const noexcept override {
+        return address >= 4096 && address + bytes <= 8192;
+    }
+    void store(std::uint64_t address, const void* from, std::size_t bytes) noexcept override {
+        stored.emplace_back(address, std::string(static_cast<const char*>(from), bytes));
+    }
+    bool read(std::uint64_t, void*, std::size_t) const noexcept override { return false; }
+
+    std::vector<std::pair<std::uint64_t, std::string>> stored;
+};
+
+TEST_F(Instructions, a_line_is_cleared) {
+    constexpr std::array clzero = {std::byte{0x0F}, std::byte{0x01}, std::byte{0xFC}};
+    Noted noted;
+    stores::Slot slot;
+    stores::Registers registers;
+    registers.next = 100;
+    registers.general[0] = 4096 + 130;
+    EXPECT_EQ(stores::perform(clzero, false, registers, noted, slot, 0),
+              stores::Outcome::performed);
+    EXPECT_THAT(noted.stored, ElementsAre(std::pair{4096 + 128UL, std::string(64, '\0')}));
+    EXPECT_EQ(registers.next, 103U);
+    registers.general[0] = 8192;
+    EXPECT_EQ(stores::perform(clzero, false, registers, noted, slot, 0), stores::Outcome::unknown);
+}
+
 TEST_F(Instructions, the_library_copies_and_fills_through_a_view) {
     std::vector<std::byte> from(6000, std::byte{3});
     for (const std::size_t bytes : {1U, 7U, 16U, 33U, 100U, 257U, 1000U, 4096U, 6000U}) {

@@ -307,7 +307,7 @@ TEST_F(TrappedViews, a_program_that_may_make_no_other_call_stores_copies_and_fil
     constexpr auto allow = [](int number) {
         const auto call = static_cast<unsigned>(number);
         return std::array{sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
-                                          sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+                          sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     };
     const auto ended = run_apart([&] {
         const stores::TrappedView view(memory.view(), memory.bank(), taker);
