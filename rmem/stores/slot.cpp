@@ -9,15 +9,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-// What stands around the instruction. It is copied to the beginning of a page, and finds its data
-// in the next one.
+// What stands around the instruction. It is copied, and finds its data as far behind each copy.
 asm(R"(
     .pushsection .rodata
     .local rmem_slot_code, rmem_slot_place, rmem_slot_end
-    .set rmem_slot_data, rmem_slot_code + 4096
+    .set rmem_slot_data, rmem_slot_code + 16384
 rmem_slot_code:
     push %rbx
     push %rbp
@@ -85,13 +85,15 @@ namespace rmem::stores {
 
 namespace {
 
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t kAllBytes = 2 * kPage + 2 * Slot::kStageBytes;
+constexpr std::size_t kCopies = 32, kStride = 512;
+constexpr std::size_t kCodeBytes = kCopies * kStride;  // and as many of data
+constexpr std::size_t kAllBytes = 2 * kCodeBytes + 2 * Slot::kStageBytes;
 constexpr std::uint64_t kArithmeticFlags = 0x8D5;  // what an instruction of a program goes by
 constexpr std::uint64_t kHandlersFlags = 0x202;    // and never its alignment checks
+constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15;
 constexpr std::uint64_t kProtectionKeys = 1U << 9;
 
-/// At the beginning of the second page.
+/// Of a copy.
 struct Data {
     std::array<std::uint64_t, 16> general;
     std::uint64_t flags;
@@ -125,44 +127,52 @@ Slot::Slot() {
         const int fd = ::memfd_create("rmem-slot", MFD_CLOEXEC);
         if (fd >= 0 && ::ftruncate(fd, kAllBytes) == 0) {
             code_ = map(kAllBytes, PROT_READ | PROT_EXEC, MAP_SHARED, fd);
-            writable_code_ = map(kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+            writable_code_ = map(kCodeBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
         }
         const int error = errno;
         if (fd >= 0) ::close(fd);
         if (code_ == nullptr || writable_code_ == nullptr) {
-            throw Error(Errc::unknown_link,
+            throw Error(Errc::invalid_argument,
                         fmt::format("stores cannot be captured exactly, since this process may not "
                                     "make code that it executes ({}); compile the program with "
                                     "rmem-cc, or set RMEM_STORES=scan",
                                     std::strerror(error)));
         }
     }
-    ::mprotect(code_ + kPage, kAllBytes - kPage, PROT_READ | PROT_WRITE);
-    std::memcpy(writable_code_, kSlotCode, static_cast<std::size_t>(kSlotEnd - kSlotCode));
+    ::mprotect(code_ + kCodeBytes, kAllBytes - kCodeBytes, PROT_READ | PROT_WRITE);
+    for (std::size_t i = 0; i < kCopies; ++i)
+        std::copy(kSlotCode, kSlotEnd, writable_code_ + i * kStride);
 }
 
 Slot::~Slot() {
-    if (writable_code_ != code_) ::munmap(writable_code_, kPage);
+    if (writable_code_ != code_) ::munmap(writable_code_, kCodeBytes);
     ::munmap(code_, kAllBytes);
 }
 
 std::byte* Slot::stage(unsigned which) const noexcept {
-    return code_ + 2 * kPage + which * kStageBytes;
+    return code_ + 2 * kCodeBytes + which * kStageBytes;
 }
 
 void Slot::run(std::span<const std::byte> code, Registers& registers, ImageUse use) noexcept {
     RMEM_CHECK(!code.empty() && code.size() <= kLongestInstruction);
-    constexpr std::byte kNothing{0x90};
-    std::byte* const place = writable_code_ + (kSlotPlace - kSlotCode);
-    for (std::size_t i = 0; i < kLongestInstruction; ++i)
-        place[i] = i < code.size() ? code[i] : kNothing;
-    Data& data = *reinterpret_cast<Data*>(code_ + kPage);
+    std::array<std::byte, kLongestInstruction> padded;
+    padded.fill(std::byte{0x90});
+    std::copy(code.begin(), code.end(), padded.begin());
+    std::uint64_t hash = 0;
+    for (const std::byte byte : code) hash = (hash + std::to_integer<unsigned>(byte)) * kMix;
+    const std::size_t at = (hash >> 32) % kCopies * kStride;
+    // A processor that finds its code written forgets what it has made of it, which takes longer
+    // than all else here: instructions come again.
+    std::byte* const place = writable_code_ + at + (kSlotPlace - kSlotCode);
+    if (!std::equal(padded.begin(), padded.end(), place))
+        std::copy(padded.begin(), padded.end(), place);
+    Data& data = *reinterpret_cast<Data*>(code_ + kCodeBytes + at);
     data.general = registers.general;
     data.flags = (registers.flags & kArithmeticFlags) | kHandlersFlags;
 
     // In one piece: a compiler knows nothing of registers that are not its own in between.
     register std::uint64_t parts asm("r15") = registers.parts & ~kProtectionKeys;
-    register const std::byte* enter asm("r14") = code_;
+    register const std::byte* enter asm("r14") = code_ + at;
     register const CleanImage* clean asm("r13") = &kClean;
     register std::byte* image asm("r12") = registers.image;
     register std::uint64_t uses asm("rbx") = static_cast<std::uint64_t>(use);
@@ -197,7 +207,7 @@ void Slot::run(std::span<const std::byte> code, Registers& registers, ImageUse u
 namespace rmem::stores {
 
 Slot::Slot() {
-    throw Error(Errc::unknown_link,
+    throw Error(Errc::invalid_argument,
                 "stores are captured exactly on x86-64 alone; compile the program with rmem-cc, or "
                 "set RMEM_STORES=scan");
 }

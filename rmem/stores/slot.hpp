@@ -12,7 +12,7 @@
 ///   and the instruction must not fault.
 /// Trust: the image is the kernel's. PKRU is left as it is.
 /// Thread safety: one thread at a time. Allocates nothing after construction, and throws nothing.
-/// Errors: Error(unknown_link) where the process may not make code (a hardened service, SELinux).
+/// Errors: Error(invalid_argument) where the process may not make code (a hardened service, SELinux).
 
 #include "rmem/error.hpp"
 
@@ -52,8 +52,8 @@ public:
     void run(std::span<const std::byte> code, Registers& registers, ImageUse use) noexcept;
 
 private:
-    std::byte* code_;           ///< in the first page; behind it the rest, which is data
-    std::byte* writable_code_;  ///< the same page, to be written: another mapping where it must be
+    std::byte* code_;           ///< at the beginning; behind it the rest, which is data
+    std::byte* writable_code_;  ///< the same, to be written: another mapping where it must be
 };
 
 }  // namespace rmem::stores

@@ -19,7 +19,7 @@
 ///             then it is read from the program's file.
 /// The kernel  does not store through the view: read(2) into it is EFAULT. write(2) from it works.
 /// Fork        a child's store ends the child, with a line on stderr: the memory is its parent's.
-/// Source      x86-64 alone; elsewhere the constructor throws Error(unknown_link).
+/// Source      x86-64 alone; elsewhere the constructor throws Error(invalid_argument).
 /// Thread safety: any thread stores; the object is one thread's.
 
 #include "rmem/base/at_fork.hpp"
