@@ -335,16 +335,16 @@ std::shared_ptr<Ring> Ring::attach(const std::string& given) {
     throw no_such_ring(name);
 }
 
-std::shared_ptr<Ring> Ring::observe(const std::string& given) {
+std::shared_ptr<Ring> Ring::observe(const std::string& given, Mapping::Access access) {
     std::string name = given;
     std::optional<Segment> segment;
     try {
-        segment = Segment::open(name, {.only_looks = true});
+        segment = Segment::open(name, {.only_looks = true}, access);
     } catch (const Error&) {  // another user's, beside an own one of a node perhaps
     }
     if (!segment) {
         name = segment_named(given);
-        segment = Segment::open(name, {.only_looks = true});
+        segment = Segment::open(name, {.only_looks = true}, access);
     }
     if (!segment) throw no_such_ring(name);
     RingConfig config = checked_config(*segment, name, nullptr);

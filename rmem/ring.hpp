@@ -29,6 +29,7 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring/counters.hpp"
+#include "rmem/ring/mapping.hpp"
 
 #include <sys/types.h>
 
@@ -170,7 +171,8 @@ public:
     /// where RMEM_UNIX_GROUP names the group that it is shared with.
     static std::shared_ptr<Ring> attach(const std::string& name);
     /// Looks at a ring, even a dead one, without keeping it alive or removing it.
-    static std::shared_ptr<Ring> observe(const std::string& name);
+    static std::shared_ptr<Ring> observe(const std::string& name,
+                                         Mapping::Access access = Mapping::Access::load_and_store);
 
     ~Ring();
     /// This process is no member any more; the last one removes the segment. What is mapped stays.

@@ -280,7 +280,8 @@ std::optional<Segment::Created> Segment::create(const std::string& ring, std::si
     return Created{std::move(segment), std::move(*lock)};
 }
 
-std::optional<Segment> Segment::open(const std::string& ring, const Trust& trust) {
+std::optional<Segment> Segment::open(const std::string& ring, const Trust& trust,
+                                     Mapping::Access access) {
     Descriptor fd(::open(object_name(ring).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd.get() < 0) {
         switch (errno) {
@@ -292,7 +293,7 @@ std::optional<Segment> Segment::open(const std::string& ring, const Trust& trust
         }
     }
     check_opened(ring, fd.get(), trust);
-    Mapping mapping = map(ring, fd.get(), 0, size_of(ring, fd.get()));
+    Mapping mapping = map(ring, fd.get(), 0, size_of(ring, fd.get()), access);
     return Segment(ring, std::move(fd), std::move(mapping));
 }
 

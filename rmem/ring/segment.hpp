@@ -75,8 +75,9 @@ public:
                                          std::size_t sparse_bytes = 0);
     /// Maps an existing object, as large as it is by now; nothing when there is none.
     /// `foreign_segment` for what is no file, `not_permitted` for another user's.
-    [[nodiscard]] static std::optional<Segment> open(const std::string& ring,
-                                                     const Trust& trust = {});
+    [[nodiscard]] static std::optional<Segment> open(
+        const std::string& ring, const Trust& trust = {},
+        Mapping::Access access = Mapping::Access::load_and_store);
     /// Whether anything has the name.
     [[nodiscard]] static bool exists(const std::string& ring);
     /// The user who has made what has the name, for people; empty when there is nothing.

@@ -43,7 +43,7 @@ Neighbours neighbours_of(const Ring& ring, Neighbours known) {
         if (name == ring.segment_name()) continue;
         try {
             std::shared_ptr<const Ring>& other = known[name];
-            if (!other || !other->is_linked()) other = Ring::observe(name);
+            if (!other || !other->is_linked()) other = Ring::observe(name, Mapping::Access::load);
             neighbours.emplace(name, std::move(other));
         } catch (const Error&) {  // it has just gone, or is just being made
             continue;

@@ -22,7 +22,7 @@ Neighbours::Neighbours(const Ring& ring) : ring_(ring), neighbours_(ring.config(
 void Neighbours::look_for(unsigned node, Neighbour& neighbour) const noexcept {
     neighbour.ring.reset();
     try {
-        auto ring = Ring::observe(ring_.config().segment_name(node));
+        auto ring = Ring::observe(ring_.config().segment_name(node), Mapping::Access::load);
         if (incarnation_on(ring->board()) == neighbour.incarnation)
             neighbour.ring = std::move(ring);
     } catch (const std::exception&) {  // it is not on this host, or may not be looked at
