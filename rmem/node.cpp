@@ -9,6 +9,7 @@
 #include "rmem/link/whole_words.hpp"
 #include "rmem/node_impl.hpp"
 #include "rmem/ring/joining.hpp"
+#include "rmem/stores/signal_chain.hpp"
 
 #include <fmt/format.h>
 
@@ -241,6 +242,7 @@ std::byte* Node::stores(StoresMode mode) {
                 set_sync_words(range.offset, range.bytes);
         }
     }
+    stores::stay_first();
     if (impl_->captured()->mode() == mode) return impl_->captured()->memory();
     throw Error(Errc::invalid_argument,
                 fmt::format("the stores of this node are captured in the way {} already, and not "

@@ -21,8 +21,8 @@ enum class StoresMode : int {
 RMEM_API const char* name_of(StoresMode mode) noexcept;
 /// Throws Error(bad_environment).
 RMEM_API StoresMode parse_stores(const std::string& text);
-/// RMEM_STORES; unset: instrumented in a program that rmem-cc has linked, else exact where there is
-/// such a thing, else scan.
+/// RMEM_STORES; unset: instrumented in a program that rmem-cc has linked, else scan in a debugger,
+/// else exact where there is such a thing, else scan.
 RMEM_API StoresMode stores_setting();
 
 /// Whole words of the user's memory.

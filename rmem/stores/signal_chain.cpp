@@ -20,7 +20,7 @@ struct Looked {
     struct sigaction program {};                       ///< what follows
 };
 
-constinit std::array<Looked, 2> looked{Looked{SIGSEGV, {}, {}}, Looked{SIGTRAP, {}, {}}};
+constinit std::array<Looked, 1> looked{Looked{SIGSEGV, {}, {}}};
 
 /// The signal that the program's handler has got last on this thread. If it calls the handler that
 /// it has found in its place, that may be this library's, and nobody follows then. (It is the same
@@ -131,14 +131,12 @@ void look_first(int signal, FirstHandler handler) {
     }
 }
 
-bool set_program_action(int signal, const struct sigaction* action,
-                        struct sigaction* before) noexcept {
-    Looked* const one = find(signal);
-    // relaxed is enough: who sets an action is not inside the handler
-    if (one == nullptr || one->first[0].load(std::memory_order_relaxed) == nullptr) return false;
-    if (before != nullptr) *before = one->program;
-    if (action != nullptr) one->program = *action;
-    return true;
+void stay_first() {
+    for (const Looked& one : looked) {
+        // relaxed is enough: it is only told once more
+        const FirstHandler handler = one.first[0].load(std::memory_order_relaxed);
+        if (handler != nullptr) look_first(one.signal, handler);
+    }
 }
 
 bool is_asked_to_end() noexcept {

@@ -6,8 +6,7 @@
 /// A handler says whether the signal was its own. If not, the action that the program had for the
 /// signal is taken, as if there were no library: its handler with its mask and flags, or the end of
 /// the process, by the same instruction.
-/// Limits: an action that the program sets later takes this library's place, unless it goes through
-///   `set_program_action` (which librmem-signals does for it).
+/// Limits: an action that the program sets later takes this library's place, until `stay_first`.
 /// Thread safety: `look_first` from any thread; handlers run where the signal comes, with all
 ///   signals blocked.
 /// Errors: Error(system).
@@ -22,14 +21,12 @@ namespace rmem::stores {
 /// True: it was ours, and the program goes on as `context` says.
 using FirstHandler = bool (*)(const siginfo_t& info, ucontext_t& context) noexcept;
 
-/// From now on, for SIGSEGV or SIGTRAP; an action that the program has set by now follows. More
-/// than once is as once.
+/// From now on, for SIGSEGV; an action that the program has set by now follows. More than once is as
+/// once.
 RMEM_API void look_first(int signal, FirstHandler handler);
 
-/// What sigaction(2) does, for a signal that is looked at first: the program's action is what
-/// follows. False: nobody looks at the signal.
-RMEM_API bool set_program_action(int signal, const struct sigaction* action,
-                                 struct sigaction* before) noexcept;
+/// Where somebody looks first: does so again, before an action that the program has set since.
+void stay_first();
 
 /// Whether a signal waits that is mostly meant to end the program (SIGINT, SIGTERM, SIGHUP,
 /// SIGQUIT), and is blocked, as in a FirstHandler.

@@ -387,6 +387,22 @@ TEST_P(CapturedStores, the_same_memory_is_given_again_and_another_way_refused) {
     EXPECT_EQ(other, nullptr);
 }
 
+TEST_P(CapturedStores, a_handler_set_later_follows_the_library_when_the_memory_is_asked_for_again) {
+    if (!is_captured()) return;
+    char* const memory = stores(a);
+    struct sigaction action {
+    }, before{};
+    action.sa_handler = [](int) { ::_exit(9); };
+    ASSERT_EQ(::sigaction(SIGSEGV, &action, &before), 0);
+    EXPECT_EQ(stores(a), memory);
+    *reinterpret_cast<volatile std::uint32_t*>(memory + 8) = 5;
+    expect_same_banks();
+    EXPECT_EQ(rmem_load(b, 8), 5U);
+    Child faulting([] { ::raise(SIGSEGV); });
+    EXPECT_EQ(faulting.wait(), 9) << "what is not ours is still the program's";
+    ::sigaction(SIGSEGV, &before, nullptr);
+}
+
 TEST_P(CapturedStores, the_environment_chooses_for_programs_that_do_not) {
     void* memory = nullptr;
     ::setenv("RMEM_STORES", "telepathy", 1);

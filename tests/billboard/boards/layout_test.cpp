@@ -27,5 +27,17 @@ TEST(Layout, the_data_of_a_bank_is_divided_among_many_ranks) {
         << "a host has one bank";
 }
 
+/// A program that stores past the end of its memory changes nothing here.
+TEST(Layout, the_region_shares_no_page_with_the_users_memory) {
+    for (const std::size_t user_bytes : {4U, 100U, 4096U, 5000U}) {
+        rmem::RingConfig config;
+        config.ranks = config.nodes = 2;
+        config.user_bytes = user_bytes;
+        const Geometry geometry(config, BoardConfig{Layout::inline_slots, 4096});
+        EXPECT_EQ(geometry.incarnation(0) % 4096, 0U);
+        EXPECT_GE(geometry.incarnation(0), user_bytes);
+    }
+}
+
 }  // namespace
 }  // namespace billboard

@@ -6,7 +6,6 @@
 
 #include "rmem/stores/trapped_view.hpp"
 
-#include "rmem/stores/signal_chain.hpp"
 #include "tests/rmem/stores/two_mappings.hpp"
 #include "tests/support/child.hpp"
 
@@ -98,23 +97,6 @@ TEST_F(TrappedViews, a_handler_that_the_program_had_before_gets_its_own_faults) 
         if (handled != 3 || in_bank(16) != 3) ::_exit(1);
     });
     EXPECT_EQ(ended.status, 0) << ended.said;
-}
-
-TEST_F(TrappedViews, a_handler_that_the_program_sets_later_through_the_library_gets_them_too) {
-    const auto ended = run_apart([&] {
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
-        struct sigaction action {
-        }, before{};
-        action.sa_sigaction = count_and_return;
-        action.sa_flags = SA_SIGINFO;
-        if (!stores::set_program_action(SIGSEGV, &action, &before)) ::_exit(2);
-        if (before.sa_handler != SIG_DFL) ::_exit(3);
-        *word(16) = 7;
-        if (::sigsetjmp(back, 1) == 0) fault();
-        if (handled != 1 || in_bank(16) != 7) ::_exit(1);
-    });
-    EXPECT_EQ(ended.status, 0) << ended.said;
-    EXPECT_FALSE(stores::set_program_action(SIGUSR1, nullptr, nullptr));
 }
 
 struct sigaction found_in_place {};
