@@ -5,17 +5,19 @@
 ///
 /// A program that stores past either end is ended by the signal that an overrun deserves, and
 /// changes nothing of what happens to be mapped next: another node's memory, a segment's header.
-/// Invariant: the page before the first byte, and the one behind the page of the last, are this
-///   object's, and no access to them is allowed.
+/// The page before the first byte, and the one behind the page of the last, are this object's as
+/// long as it is there.
 /// Thread safety: distinct objects are independent.
 /// Errors: std::system_error, of the kernel's.
+
+#include "rmem/error.hpp"
 
 #include <cstddef>
 #include <utility>
 
 namespace rmem {
 
-class Mapping {
+class RMEM_API Mapping {
 public:
     enum class Access { load, load_and_store };
 

@@ -95,7 +95,7 @@ public:
     std::byte* data() const noexcept { return mapping_.data(); }
     std::size_t size() const noexcept { return mapping_.size(); }
 
-    /// A second mapping of the bytes from `place` on, which is in this one: the beginning of a page.
+    /// A second mapping of the bytes from `place` on: the beginning of a page of this one.
     [[nodiscard]] Mapping map_again(const std::byte* place, std::size_t bytes,
                                     Mapping::Access access) const;
 

@@ -21,8 +21,8 @@ namespace rmem::stores {
 /// True: it was ours, and the program goes on as `context` says.
 using FirstHandler = bool (*)(const siginfo_t& info, ucontext_t& context) noexcept;
 
-/// From now on, for SIGSEGV; an action that the program has set by now follows. More than once is as
-/// once.
+/// From now on, for SIGSEGV; an action that the program has set by now follows. More than once is
+/// as once.
 RMEM_API void look_first(int signal, FirstHandler handler);
 
 /// Where somebody looks first: does so again, before an action that the program has set since.

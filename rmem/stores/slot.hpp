@@ -12,7 +12,7 @@
 ///   and the instruction must not fault.
 /// Trust: the image is the kernel's. PKRU is left as it is.
 /// Thread safety: one thread at a time. Allocates nothing after construction, and throws nothing.
-/// Errors: Error(invalid_argument) where the process may not make code (a hardened service, SELinux).
+/// Errors: Error(invalid_argument) where the process may not make code (SELinux may forbid it).
 
 #include "rmem/error.hpp"
 

@@ -242,7 +242,7 @@ bool exchange_both(std::uint64_t* both, std::uint64_t (&expected)[2], std::uint6
 
 TEST_F(TrappedViews, atomic_operations_of_threads_are_atomic) {
     const stores::TrappedView view(memory.view(), memory.bank(), taker);
-    constexpr std::uint32_t kTimes = 1500, kThreads = 4;
+    constexpr std::uint32_t kTimes = 1000, kThreads = 4;
     const auto plain = [&](std::size_t at) { return const_cast<std::uint32_t*>(word(at)); };
     auto* const both = reinterpret_cast<std::uint64_t*>(memory.view().data() + 256);
     std::vector<std::thread> threads;
@@ -284,26 +284,41 @@ TEST_F(TrappedViews, atomic_operations_of_threads_are_atomic) {
     EXPECT_EQ(in_bank(264), ~(kTimes / 8 * kThreads)) << "cmpxchg16b";
 }
 
+// ---- Sandboxes
+
+using Filter = std::vector<sock_filter>;
+
+sock_filter load(std::size_t offset) {
+    return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset));
+}
+sock_filter answer(unsigned with) {
+    return BPF_STMT(BPF_RET | BPF_K, with);
+}
+/// Goes on `behind` instructions later where it is another call.
+sock_filter unless_call(long number, unsigned char behind) {
+    return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, behind);
+}
+
+/// From now on, for this process; one that cannot have it ends as a test that is skipped.
+void confine(Filter filter) {
+    const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        ::_exit(77);
+}
+
 /// Whatever a sandbox forbids: it leaves a program the calls by which handlers return.
 TEST_F(TrappedViews, a_program_that_may_make_no_other_call_stores_copies_and_fills) {
-    constexpr auto allow = [](int number) {
-        const auto call = static_cast<unsigned>(number);
-        return std::array{sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
-                          sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    };
     const auto ended = run_apart([&] {
         const stores::TrappedView view(memory.view(), memory.bank(), taker);
         std::vector<std::byte> from(3 * 4096, std::byte{3});
-        std::vector<sock_filter> filter = {
-            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-        for (const int call : {SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_exit_group}) {
-            for (const sock_filter& one : allow(call)) filter.push_back(one);
+        Filter filter = {load(offsetof(seccomp_data, nr))};
+        for (const long call : {SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_exit_group}) {
+            filter.push_back(unless_call(call, 1));
+            filter.push_back(answer(SECCOMP_RET_ALLOW));
         }
-        filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-        const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
-        if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-            ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-            ::_exit(77);
+        filter.push_back(answer(SECCOMP_RET_KILL_PROCESS));
+        confine(filter);
         *word(16) = 5;
         const std::byte* source = from.data() + 4000;
         std::byte* to = memory.view().data() + 100;
@@ -314,6 +329,45 @@ TEST_F(TrappedViews, a_program_that_may_make_no_other_call_stores_copies_and_fil
     });
     if (ended.status == 77) GTEST_SKIP() << "no filter can be set here";
     EXPECT_EQ(ended.status, 0) << ended.said;
+}
+
+/// Refuses mappings with all of these rights, as a service is refused that may not make code.
+Filter without_rights(unsigned rights) {
+    return {load(offsetof(seccomp_data, nr)),
+            unless_call(SYS_mmap, 4),
+            load(offsetof(seccomp_data, args[2])),
+            BPF_STMT(BPF_ALU | BPF_AND | BPF_K, rights),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rights, 0, 1),
+            answer(SECCOMP_RET_ERRNO | EPERM),
+            answer(SECCOMP_RET_ALLOW)};
+}
+
+TEST_F(TrappedViews, a_program_that_may_not_make_code_that_it_writes_stores_all_the_same) {
+    const auto ended = run_apart([&] {
+        confine(without_rights(PROT_WRITE | PROT_EXEC));
+        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        *word(16) = 5;
+        asm volatile("shll $1, %0" : "+m"(*const_cast<std::uint32_t*>(word(16))));
+        ::_exit(in_bank(16) == 10 ? 0 : 1);
+    });
+    if (ended.status == 77) GTEST_SKIP() << "no filter can be set here";
+    EXPECT_EQ(ended.status, 0) << ended.said;
+}
+
+TEST_F(TrappedViews, a_program_that_may_make_no_code_at_all_is_told_what_to_do) {
+    const auto ended = run_apart([&] {
+        confine(without_rights(PROT_EXEC));
+        try {
+            const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        } catch (const Error& e) {
+            static_cast<void>(!::write(STDERR_FILENO, e.what(), std::strlen(e.what())));
+            ::_exit(0);
+        }
+        ::_exit(1);
+    });
+    if (ended.status == 77) GTEST_SKIP() << "no filter can be set here";
+    EXPECT_EQ(ended.status, 0);
+    EXPECT_THAT(ended.said, HasSubstr("set RMEM_STORES=scan"));
 }
 
 volatile std::uint32_t* ticked = nullptr;
