@@ -111,7 +111,9 @@ int bbp_init(int* rank, int* nprocs) {
         child.is_one = false;
         current.begin(current.process->guarded());
         if (rank != nullptr) *rank = static_cast<int>(current.any->rank());
-        if (nprocs != nullptr) *nprocs = static_cast<int>(current.any->ranks());
+        const auto await = rmem::Await::read();
+        if (nprocs != nullptr)
+            *nprocs = static_cast<int>(await.expected(current.any->ranks(), current.any->rank()));
         return static_cast<int>(BBP_OK);
     });
 }

@@ -21,13 +21,6 @@ BarrierKind parse_barrier(const std::string& text) {
         fmt::format("RMEM_BARRIER: there is no barrier '{}'; give arrival or paper", text));
 }
 
-bool parse_await(const std::string& text) {
-    if (text == "all" || text == "none") return text == "all";
-    throw rmem::Error(
-        rmem::Errc::bad_environment,
-        fmt::format("RMEM_AWAIT: a rank does not wait for '{}'; give all or none", text));
-}
-
 }  // namespace
 
 Settings Settings::read() {
@@ -48,8 +41,8 @@ Settings Settings::read() {
     }
     if (const char* text = rmem::environment_setting("RMEM_BARRIER"))
         settings.barrier = parse_barrier(text);
-    if (const char* text = rmem::environment_setting("RMEM_AWAIT"))
-        settings.awaits_others = parse_await(text);
+    settings.await = rmem::Await::read();
+    settings.awaits_others = settings.await.others.value_or(true);
     return settings;
 }
 

@@ -33,9 +33,10 @@ namespace rmem {
 namespace {
 
 // Which byte of the segment says what by being locked.
-constexpr std::uint64_t kPresenceByte = 1;  // shared by everybody who takes part
-constexpr std::uint64_t kEngineByte = 2;    // what runs the engine of the segment's node
-constexpr std::uint64_t kLauncherByte = 3;  // the launcher whose ranks the ring's are
+constexpr std::uint64_t kPresenceByte = 1;   // shared by everybody who takes part
+constexpr std::uint64_t kEngineByte = 2;     // what runs the engine of the segment's node
+constexpr std::uint64_t kLauncherByte = 3;   // the launcher whose ranks the ring's are
+constexpr std::uint64_t kExpectingByte = 4;  // the same, while programs are still to come
 constexpr std::uint64_t kFirstRankByte = 16;
 constexpr std::uint64_t kFirstTwinByte = kFirstRankByte + kMaxSeats;  // who keeps that node's
 
@@ -455,6 +456,14 @@ std::optional<ByteLock> Ring::try_lock_twin(unsigned node) const {
     return hold_->segment.try_lock(kFirstTwinByte + node);
 }
 
+std::optional<ByteLock> Ring::try_lock_expecting() const {
+    return hold_->segment.try_lock(kExpectingByte);
+}
+
+bool Ring::is_expecting() const noexcept {
+    return hold_->segment.is_locked(kExpectingByte);
+}
+
 bool Ring::has_engine() const noexcept {
     return hold_->segment.is_locked(kEngineByte);
 }
@@ -559,7 +568,7 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
         mine.processors[i].store(processors[i], std::memory_order_relaxed);  // enough: (4)
     }
     // (4) - this release-store synchronizes-with the acquire-loads (6) and (7), and with those of
-    // rmem/link/udp/outbox.cpp (1), mpi_channel/device/peer_memory.cpp (1) and
+    // rmem/ring/awaiting.cpp (1), rmem/link/udp/outbox.cpp (1), mpi_channel/device/peer_memory.cpp (1) and
     // tools/watch/ring_report.cpp (1)
     mine.state.store(static_cast<std::uint32_t>(RankState::joined), std::memory_order_release);
 }

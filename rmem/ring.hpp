@@ -238,6 +238,10 @@ public:
     /// Makes the caller the one whose job the ranks are, until the lock is released; nothing when
     /// another launcher is.
     [[nodiscard]] std::optional<ByteLock> try_lock_launcher() const;
+    /// The launcher says so while programs of its job are still to come to the ring; then a node
+    /// with what it has written waits for them, before it leaves (link udp).
+    [[nodiscard]] std::optional<ByteLock> try_lock_expecting() const;
+    [[nodiscard]] bool is_expecting() const noexcept;
     /// Makes the caller the one who keeps the node's twin (rmem/ring/twin.hpp), until the lock is
     /// released; nothing when another does.
     [[nodiscard]] std::optional<ByteLock> try_lock_twin(unsigned node) const;

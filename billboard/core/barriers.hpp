@@ -3,17 +3,20 @@
 
 /// Barriers, of all ranks and of groups.
 ///
-/// arrival   each member writes its arrival count into a word of its own and waits until every
-///           member's count has come as far: one propagation. The default. The last to come wakes
-///           those who sleep: were each to do so, all would run for each that comes.
+/// arrival   each member writes its arrival into a word of its own and waits until every member's
+///           word has come as far: one propagation. The default. The last to come wakes those who
+///           sleep: were each to do so, all would run for each that comes.
 /// paper     the lowest member collects a null message from each other member and answers with one
 ///           multicast: two propagations, as the paper's MPI_Barrier.
 ///
-/// An arrival count goes with a barrier id, and an id with one list of members: counts of different
-/// groups would not be comparable.
+/// An arrival goes with a barrier id, an id with one list of members, and the members with their
+/// incarnations: the word has a hash of these, and a count of the barriers since they last changed.
+/// So neither the 0 of a rank that has not come, nor what is left of one that has died, nor what
+/// those who are still to be told of its end have counted, is an arrival.
 ///
 /// Invariants: a call waits with the list that its barrier was used with before, which is in order
-/// and has this rank in it; an arrival is written once, however many calls wait for it.
+/// and has this rank in it; an arrival is said once, however many calls wait for it, and not before
+/// the ends of members' former incarnations are told.
 /// Thread safety: one thread. Errors: billboard/endpoint.hpp.
 
 #include "billboard/core/own_rank.hpp"
@@ -36,27 +39,49 @@ class Barriers {
 public:
     /// `messages`: the endpoint, by which the members of a barrier of kind `paper` talk.
     Barriers(Own& own, Peers<Own>& peers, const SetAside& aside, Endpoint& messages)
-        : own_(own), peers_(peers), aside_(aside), messages_(messages), everybody_(own.ranks) {
+        : own_(own), peers_(peers), aside_(aside), messages_(messages), everybody_(own.expected) {
         std::iota(everybody_.begin(), everybody_.end(), 0);
     }
 
-    /// Before the rank joins: writes its counts. After its `first_incarnation` a rank resumes from
-    /// those of the others.
-    void begin(bool first_incarnation);
+    /// Before the rank joins: it has arrived nowhere.
+    void begin();
     [[nodiscard]] int barrier(Deadline deadline);
     [[nodiscard]] int barrier_group(std::span<const int> members, unsigned id, Deadline deadline);
 
 private:
+    /// Of this rank, at a barrier.
+    struct Arrival {
+        std::uint32_t word = 0;   ///< the last; 0: none. Of kind `paper`: how many were heard
+        std::uint32_t met = ~0U;  ///< Peers::met() then
+        bool is_pending = false;  ///< said, and the barrier was not complete yet
+    };
+    /// What a member has said by message to a barrier that this rank is not in.
+    struct Heard {
+        int from;
+        std::size_t index;
+        std::uint32_t incarnation;
+        bool operator==(const Heard&) const = default;
+    };
+    static constexpr std::uint32_t kCountMask = 0xff;
+    static constexpr unsigned kEpochShift = 9;
+    static constexpr std::uint32_t kSaid = 1U << (kEpochShift - 1);  ///< no arrival is 0
+    static constexpr std::uint32_t kFirstArrival = 0xf0;  ///< so that it wraps where tests see it
+
     [[nodiscard]] int check_members(std::span<const int> members, unsigned id);
     int arrive_and_wait(std::span<const int> members, std::size_t index, Deadline deadline);
-    [[nodiscard]] int barrier_by_messages(std::span<const int> members, unsigned id,
+    [[nodiscard]] bool say_arrival(std::span<const int> members, Arrival& mine, std::size_t at);
+    [[nodiscard]] int barrier_by_messages(std::span<const int> members, std::size_t index,
                                           Deadline deadline);
+    [[nodiscard]] int hear(int member, std::size_t index, Deadline deadline);
     std::size_t word(unsigned r, std::size_t index) const {
         return index == 0 ? own_.geometry.barrier(r)
                           : own_.geometry.barrier(r, static_cast<unsigned>(index - 1));
     }
+    /// Whether m is where this rank is, or one further.
     bool has_arrived(unsigned m, std::size_t index) const {
-        return static_cast<std::int32_t>(own_.memory.load(word(m, index)) - counts_[index]) >= 0;
+        const std::uint32_t mine = arrivals_[index].word;
+        const std::uint32_t theirs = own_.memory.load(word(m, index));
+        return ((theirs ^ mine) & ~kCountMask) == 0 && static_cast<std::int8_t>(theirs - mine) >= 0;
     }
 
     Own& own_;
@@ -65,23 +90,14 @@ private:
     Endpoint& messages_;
     std::vector<int> everybody_;
     // By index: 0 is everybody's, a group's is its id and one.
-    std::vector<std::uint32_t> counts_ = std::vector<std::uint32_t>(1 + kBarrierIds, kFirstCount);
-    std::vector<bool> pending_ = std::vector<bool>(1 + kBarrierIds);  ///< arrived and timed out
+    std::vector<Arrival> arrivals_ = std::vector<Arrival>(1 + kBarrierIds);
     std::vector<std::vector<int>> members_ = std::vector<std::vector<int>>(kBarrierIds);  ///< by id
+    std::vector<Heard> heard_;
 };
 
 template <class Own>
-void Barriers<Own>::begin(bool first_incarnation) {
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-        // Otherwise they would wait for it forever. A rank that never joined has no count: its
-        // words are 0, which is also what counts come to by wrapping.
-        for (unsigned s = 0; !first_incarnation && s < own_.ranks; ++s) {
-            if (own_.memory.load(own_.geometry.incarnation(s)) == 0) continue;
-            const std::uint32_t theirs = own_.memory.load(word(s, i));
-            if (static_cast<std::int32_t>(theirs - counts_[i]) > 0) counts_[i] = theirs;
-        }
-        own_.memory.post_word(word(own_.me, i), counts_[i]);
-    }
+void Barriers<Own>::begin() {
+    for (std::size_t i = 0; i < arrivals_.size(); ++i) own_.memory.post_word(word(own_.me, i), 0);
 }
 
 template <class Own>
@@ -127,6 +143,29 @@ int Barriers<Own>::check_members(std::span<const int> members, unsigned id) {
     return BBP_OK;
 }
 
+/// True when it is said, or was; false: there is no room for it.
+template <class Own>
+bool Barriers<Own>::say_arrival(std::span<const int> members, Arrival& mine, std::size_t at) {
+    std::uint32_t epoch = mine.word & ~kCountMask;
+    if (mine.met != peers_.met()) {
+        std::uint32_t hash = 1;
+        for (const int m : members) hash = hash * 31 + peers_.incarnation(static_cast<unsigned>(m));
+        epoch = hash << kEpochShift | kSaid;
+    }
+    const bool goes_on = (mine.word & ~kCountMask) == epoch;
+    mine.is_pending = mine.is_pending && goes_on;
+    if (!mine.is_pending && !own_.memory.room(kAnnounceBytes)) return false;
+    mine.met = peers_.met();
+    if (mine.is_pending) return true;
+    RMEM_MARK("barrier.before-arrival");
+    mine.word = epoch | ((goes_on ? mine.word + 1 : kFirstArrival) & kCountMask);
+    own_.memory.post_word(at, mine.word);
+    own_.memory.commit();
+    mine.is_pending = true;
+    RMEM_MARK("barrier.arrived");
+    return true;
+}
+
 template <class Own>
 int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t index,
                                    Deadline deadline) {
@@ -134,32 +173,28 @@ int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t ind
                                          std::binary_search(members.begin(), members.end(),
                                                             static_cast<int>(own_.me)));
     own_.memory.progress();
-    if (!pending_[index]) {  // else a former call has arrived and timed out
-        const int room = peers_.wait_for(BBP_ANY, deadline, [&]() -> int {
-            return own_.memory.room(kAnnounceBytes) ? BBP_OK : BBP_EAGAIN;
-        });
-        if (room == BBP_ETIMEDOUT) return barrier_timed_out({});
-        if (room != BBP_OK) return room;
-        RMEM_MARK("barrier.before-arrival");
-        own_.memory.post_word(word(own_.me, index), ++counts_[index]);
-        own_.memory.commit();
-        pending_[index] = true;
-        RMEM_MARK("barrier.arrived");
-    }
+    Arrival& mine = arrivals_[index];
     std::size_t next = 0;  // members before it have arrived
     // The last is who finds all others arrived at once. Two that come at the same time may not see
     // each other in their first look, each in its second; a sleeper was there before.
     unsigned looks = 0;
     int awaited = BBP_ANY;
     const int result = peers_.wait_for(awaited, deadline, [&]() -> int {
+        if (!mine.is_pending || mine.met != peers_.met()) {
+            for (const int m : members) {
+                if (aside_.has_end(static_cast<unsigned>(m)))
+                    return peers_.tell_gone(static_cast<unsigned>(m));
+            }
+            const std::uint32_t before = mine.is_pending ? mine.word : 0;
+            if (!say_arrival(members, mine, word(own_.me, index))) return BBP_EAGAIN;
+            if (mine.word != before) next = looks = 0;
+        }
         ++looks;
         for (; next < members.size(); ++next) {
             const auto m = static_cast<unsigned>(members[next]);
-            if (m == own_.me) continue;
-            if (aside_.has_end(m))
-                return peers_.tell_gone(m);  // has it arrived, then its new self has
-            if (has_arrived(m, index)) continue;
+            if (m == own_.me || has_arrived(m, index)) continue;
             awaited = static_cast<int>(m);
+            peers_.see(m);  // it may have come, or come again: then arrivals count anew
             return peers_.is_still_gone(m) ? peers_.tell_gone(m) : BBP_EAGAIN;
         }
         return BBP_OK;
@@ -168,41 +203,72 @@ int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t ind
     if (result == BBP_OK && (Own::Memory::kReplicated || looks <= 2)) {
         for (const int m : members) own_.memory.notify(static_cast<unsigned>(m));
     }
-    if (result != BBP_ETIMEDOUT && result != BBP_EAGAIN) pending_[index] = false;
+    if (result != BBP_ETIMEDOUT && result != BBP_EAGAIN) mine.is_pending = false;
     if (result == BBP_OK) own_.count(Counter::barriers);
     if (result != BBP_ETIMEDOUT) return result;
     std::vector<int> missing;
     for (const int m : members) {
         const auto r = static_cast<unsigned>(m);
-        if (r != own_.me && !has_arrived(r, index)) missing.push_back(m);
+        if (r != own_.me && mine.is_pending && !has_arrived(r, index)) missing.push_back(m);
     }
     return barrier_timed_out(missing);
 }
 
+/// Waits for what the member says to this barrier. What it says to another one, which it has come
+/// to in the meantime, is kept.
 template <class Own>
-int Barriers<Own>::barrier_by_messages(std::span<const int> members, unsigned id,
+int Barriers<Own>::hear(int member, std::size_t index, Deadline deadline) {
+    const auto m = static_cast<unsigned>(member);
+    for (;;) {
+        // A former incarnation has arrived nowhere.
+        std::erase_if(heard_, [&](const Heard& h) {
+            return h.from == member && h.incarnation != peers_.incarnation(m);
+        });
+        if (std::erase(heard_, Heard{member, index, peers_.incarnation(m)}) != 0) return BBP_OK;
+        std::uint32_t said = 0;
+        std::size_t len = 0;
+        const int result =
+            messages_.recv(member, &said, sizeof said, &len, deadline, Class::barrier);
+        if (result < 0) return result;
+        const Heard one{member, len == 0 ? 0 : said, peers_.incarnation(m)};
+        if (one.index == index) return BBP_OK;
+        if (one.index <= kBarrierIds && !aside_.has_end(m) &&
+            std::find(heard_.begin(), heard_.end(), one) == heard_.end())
+            heard_.push_back(one);
+    }
+}
+
+template <class Own>
+int Barriers<Own>::barrier_by_messages(std::span<const int> members, std::size_t index,
                                        Deadline deadline) {
     if (members.size() < 2) return BBP_OK;
     const int coordinator = members[0];
-    std::uint32_t word = id;
-    const std::size_t bytes = id == 0 ? 0 : sizeof word;  // everybody's barrier: null messages
-    std::size_t len = 0;
+    const auto word = static_cast<std::uint32_t>(index);
+    const std::size_t bytes = index == 0 ? 0 : sizeof word;  // everybody's barrier: null messages
+    Arrival& mine = arrivals_[index];
+    const bool collects = static_cast<int>(own_.me) == coordinator;
+    auto missing = members.first(1);
     int result = BBP_OK;
-    if (static_cast<int>(own_.me) != coordinator) {
-        result = messages_.send(coordinator, &word, bytes, deadline, Class::barrier);
-        if (result == BBP_OK)
-            result =
-                messages_.recv(coordinator, &word, sizeof word, &len, deadline, Class::barrier);
+    if (!collects) {
+        if (!mine.is_pending)
+            result = messages_.send(coordinator, &word, bytes, deadline, Class::barrier);
+        mine.is_pending = result == BBP_OK;
+        if (result == BBP_OK) result = hear(coordinator, index, deadline);
     } else {
-        for (const int m : members.subspan(1)) {
-            result = messages_.recv(m, &word, sizeof word, &len, deadline, Class::barrier);
-            if (result == BBP_ETIMEDOUT) return barrier_timed_out({&m, 1});
-            if (result < 0) return result;
+        // A member that was heard waits for the answer, and says it only once.
+        while (result == BBP_OK && mine.word + 1 < members.size()) {
+            result = hear(members[mine.word + 1], index, deadline);
+            if (result == BBP_OK) ++mine.word;
         }
-        word = id;
-        result = messages_.mcast(members.subspan(1), &word, bytes, deadline, Class::barrier);
+        missing = members.subspan(std::min<std::size_t>(mine.word + 1, members.size() - 1));
+        if (result == BBP_OK) {
+            result = messages_.mcast(members.subspan(1), &word, bytes, deadline, Class::barrier);
+            if (result != BBP_ETIMEDOUT && result != BBP_EAGAIN) mine.word = 0;
+        }
     }
-    if (result == BBP_ETIMEDOUT) return barrier_timed_out(members.first(1));
+    if (result == BBP_ETIMEDOUT) return barrier_timed_out(missing);
+    if (result == BBP_EAGAIN) return result;
+    mine.is_pending = false;
     if (result < 0) return result;
     own_.count(Counter::barriers);
     return BBP_OK;

@@ -352,7 +352,7 @@ EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<rmem::Seat<M>> seat,
     : own_(std::move(seat), settings, options) {
     peers_.begin();
     groups_.begin();
-    barriers_.begin(peers_.is_first_incarnation());
+    barriers_.begin();
     peers_.join(deadline);
 }
 

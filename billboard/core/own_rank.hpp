@@ -103,6 +103,7 @@ struct OwnRank {
     Settings settings;
     unsigned me;
     unsigned ranks;
+    unsigned expected;  ///< the first so many ranks: the job's
     Board board;
     rmem::Counters& counters;
     std::unique_ptr<rmem::FarMemory> far;  ///< null: all messages go over the ring
@@ -130,6 +131,7 @@ OwnRank<M, BoardOf>::OwnRank(std::shared_ptr<rmem::Seat<M>> sits, const Settings
       settings(set),
       me(member.rank()),
       ranks(member.ring().config().ranks),
+      expected(settings.await.expected(ranks, me)),
       board(memory, geometry, me),
       counters(member.slot().protocol) {}
 

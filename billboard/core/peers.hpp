@@ -35,7 +35,6 @@
 /// Thread safety: one thread.
 
 #include "billboard/core/aborts_due.hpp"
-#include "billboard/core/join_notice.hpp"
 #include "billboard/core/own_rank.hpp"
 #include "billboard/core/reassembly.hpp"
 #include "billboard/core/set_aside.hpp"
@@ -43,6 +42,7 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/marks.hpp"
+#include "rmem/ring/join_notice.hpp"
 #include "rmem/ring/node_board.hpp"
 
 #include <fmt/format.h>
@@ -93,7 +93,13 @@ public:
     /// its messages again.
     [[nodiscard]] bool is_given_up_by(unsigned s) const noexcept;
 
+    /// Counts what this rank has learned of incarnations.
+    [[nodiscard]] std::uint32_t met() const noexcept { return met_; }
+
     // ---- Looks
+    /// Looks at what s says of itself, and takes the next step of the connection. Whether it may
+    /// be dead. No system call.
+    bool see(unsigned s);
     /// The next step of the connection with s, and whether it is alive.
     void refresh(unsigned s);
     /// The same of some of all, in turn.
@@ -142,7 +148,6 @@ private:
 
     bool all_joined() const;
     std::string missing() const;
-    bool see(unsigned s);
     void meet(unsigned s, std::uint32_t incarnation);
     void connect(unsigned s);
     bool has_departed(unsigned s) const;
@@ -162,6 +167,7 @@ private:
     const Views<Own>& views_;
     std::uint32_t incarnation_ =
         0;  ///< of this rank's messages: 1 the first, more each time that they begin
+    std::uint32_t met_ = 0;
     unsigned next_check_ = 0;
     bool data_open_ = false;  ///< (I3)
     bool is_first_ = false;   ///< no incarnation of this rank was announced before
@@ -188,7 +194,7 @@ void Peers<Own>::join(Deadline deadline) {
     peers_[own_.me].incarnation = incarnation_;
     connect(own_.me);
     data_open_ = is_first_incarnation();
-    JoinNotice notice(rmem::now_ns());
+    rmem::JoinNotice notice(rmem::now_ns());
     const int result = wait_for(BBP_ANY, deadline, [&]() -> int {
         if constexpr (requires { own_.memory.check_epoch(); }) own_.memory.check_epoch();
         // Whether they live is looked at now and then, by wait_for: of many ranks each asks after
@@ -196,7 +202,7 @@ void Peers<Own>::join(Deadline deadline) {
         for (unsigned s = 0; s < own_.ranks; ++s) see(s);
         if (!own_.settings.awaits_others || all_joined()) return BBP_OK;
         if (notice.is_due(rmem::now_ns()))
-            notice.tell(own_.me, own_.member.ring().config().name, missing());
+            notice.tell(own_.me, own_.member.ring().config().name, "ranks" + missing());
         return BBP_EAGAIN;
     });
     if (result == BBP_OK) {  // the last to come: others may sleep until somebody says so
@@ -220,7 +226,7 @@ void Peers<Own>::join(Deadline deadline) {
 template <class Own>
 std::string Peers<Own>::missing() const {
     std::string ranks;
-    for (unsigned s = 0; s < own_.ranks; ++s) {
+    for (unsigned s = 0; s < own_.expected; ++s) {
         if (!peers_[s].gone && !peers_[s].tx_open) ranks += fmt::format(" {}", s);
     }
     return ranks;
@@ -230,7 +236,8 @@ std::string Peers<Own>::missing() const {
 /// notice).
 template <class Own>
 bool Peers<Own>::all_joined() const {
-    for (const Peer& p : peers_) {
+    for (unsigned s = 0; s < own_.expected; ++s) {
+        const Peer& p = peers_[s];
         if (p.gone) continue;
         if (p.incarnation == 0) return false;
         if (is_first_incarnation() && !p.tx_open && !p.peer_due) return false;
@@ -238,8 +245,6 @@ bool Peers<Own>::all_joined() const {
     return true;
 }
 
-/// Looks at what s says of itself, and takes the next step of the connection. Whether it may be
-/// dead.
 template <class Own>
 bool Peers<Own>::see(unsigned s) {
     Peer& p = peers_[s];
@@ -288,6 +293,7 @@ void Peers<Own>::meet(unsigned s, std::uint32_t incarnation) {
         if (p.peer_due) aside_.push_end(s);
     }
     p.incarnation = incarnation;
+    ++met_;
     p.gone = p.rx_open = p.tx_open = false;
     connect(s);
     if (p.rx_open || incarnation == 1) return;

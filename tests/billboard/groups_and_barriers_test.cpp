@@ -8,7 +8,9 @@
 #include "tests/support/conformance.hpp"
 
 #include <algorithm>
+#include <array>
 #include <climits>
+#include <functional>
 
 namespace rmem::test {
 namespace {
@@ -18,7 +20,7 @@ RMEM_ON_ALL_RINGS(Barriers);
 class Groups : public Conformance {};
 RMEM_ON_ALL_RINGS(Groups);
 
-enum Word : std::size_t { kPosted, kGo, kDone, kEntered = 100 };
+enum Word : std::size_t { kPosted, kGo, kDone, kLate, kEntered = 100 };
 
 /// Enters a barrier of `members` many times; the shared word `entered` counts the entries, so a
 /// rank that leaves round r must see at least r × members of them.
@@ -224,6 +226,121 @@ TEST_P(Barriers, barriers_of_an_id_always_go_with_one_list) {
         }
         check_ok(bbp_barrier_group(all, 3, 8));
     });
+}
+
+// ---- Members that come late, never, or again
+
+constexpr std::array kKinds = {"arrival", "paper"};
+constexpr std::array kAll = {0, 1, 2};
+
+/// Both barriers that a rank is in with all others.
+const std::array<std::function<int(std::int64_t)>, 2> kBoth = {
+    [](std::int64_t time) { return bbp_barrier_for(time); },
+    [](std::int64_t time) { return bbp_barrier_group_for(kAll.data(), 3, 5, time); }};
+
+TEST_P(Barriers, are_not_complete_without_a_rank_that_has_not_come) {
+    for (const char* kind : kKinds) {
+        SCOPED_TRACE(kind);
+        RingSetup with = setup(3);
+        with.extra = {{"RMEM_BARRIER", kind}, {"RMEM_AWAIT", "none"}};
+        RankProcesses ring(with);
+        const Body others = [](Rank& me) {
+            check_ok(bbp_init(nullptr, nullptr));
+            for (const auto& barrier : kBoth) {
+                for (int i = 0; i < 2; ++i) {
+                    check_code(barrier(20 * kMillisecond), BBP_ETIMEDOUT, "without rank 1");
+                    const std::string said = bbp_last_error();
+                    check(me.rank != 0 || said.find("rank") < said.rfind('1'), said);
+                }
+            }
+            me.raise(kPosted);
+            for (std::uint32_t round = 1; round <= 20; ++round) {
+                for (const auto& barrier : kBoth) {
+                    check_ok(barrier(kLong));
+                    check(me.shared[kLate] >= round, "left before rank 1 has entered");
+                }
+            }
+            nothing_waits(BBP_ANY);
+            me.raise(kDone);
+            me.await_word(kDone, 3);
+            check_ok(bbp_finalize());
+        };
+        ring.start_bare(0, others);
+        ring.start_bare(2, others);
+        ring.await_word(kPosted, 2);
+        ring.start_bare(1, [](Rank& me) {
+            check_ok(bbp_init(nullptr, nullptr));
+            for (int round = 0; round < 20; ++round) {
+                me.raise(kLate);
+                for (const auto& barrier : kBoth) check_ok(barrier(kLong));
+            }
+            me.raise(kDone);
+            me.await_word(kDone, 3);
+            check_ok(bbp_finalize());
+        });
+        ring.finish();
+    }
+}
+
+TEST_P(Barriers, are_not_complete_by_what_a_former_incarnation_has_done) {
+    for (const char* kind : kKinds) {
+        for (const auto& barrier : kBoth) {
+            SCOPED_TRACE(kind);
+            RingSetup with = setup(3);
+            with.extra["RMEM_BARRIER"] = kind;
+            RankProcesses ring(with);
+            const auto go_on = [&barrier](Rank& me) {
+                for (std::uint32_t round = 1; round <= 20; ++round) {
+                    ++me.shared[kEntered];
+                    check_ok(barrier(kLong));
+                    check(me.shared[kEntered] >= 3 * round, "left before the last has entered");
+                }
+            };
+            const Body others = [&](Rank& me) {
+                for (int round = 0; round < 3; ++round) check_ok(barrier(kLong));
+                me.raise(kPosted);
+                int code = BBP_EPEER;
+                while ((code = barrier(kLong)) == BBP_EPEER) me.raise(kGo);
+                check_ok(code);
+                check(me.shared[kLate] == 1, "left before the restarted rank has entered");
+                go_on(me);
+            };
+            ring.start(0, others);
+            ring.start(2, others);
+            ring.start(1, [&](Rank& me) {
+                for (int round = 0; round < 3; ++round) check_ok(barrier(kLong));
+                me.raise(kPosted);
+                me.await_word(kDone);
+            });
+            ring.await_word(kPosted, 3);
+            ring.kill(1);
+            ring.start(1, [&](Rank& me) {
+                me.await_word(kGo);  // the others are told of the former one
+                me.raise(kLate);
+                check_ok(barrier(kLong));
+                go_on(me);
+            });
+            ring.finish();
+        }
+    }
+}
+
+TEST_P(Barriers, of_a_job_that_is_smaller_than_its_ring_wait_for_the_job) {
+    RingSetup with = setup(3);
+    with.extra["RMEM_AWAIT"] = "2";
+    RankProcesses ring(with);
+    for (const unsigned rank : {0U, 1U}) {
+        ring.start_bare(rank, [](Rank& me) {
+            int ranks = 0;
+            check_ok(bbp_init(nullptr, &ranks), "without rank 2");
+            check_equal(ranks, 2, "ranks of the job");
+            for (int i = 0; i < 10; ++i) check_ok(bbp_barrier_for(kLong));
+            me.raise(kDone);
+            me.await_word(kDone, 2);
+            check_ok(bbp_finalize());
+        });
+    }
+    ring.finish();
 }
 
 // ---- Groups by name

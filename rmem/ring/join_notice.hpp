@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-namespace billboard {
+namespace rmem {
 
 class RMEM_API JoinNotice {
 public:
@@ -23,7 +23,7 @@ public:
 
     /// Whether it is time to tell. True once at most.
     [[nodiscard]] bool is_due(std::int64_t now_ns) noexcept;
-    /// `missing` lists ranks.
+    /// `missing` names ranks or nodes.
     void tell(unsigned rank, const std::string& ring, const std::string& missing) const noexcept;
 
 private:
@@ -31,4 +31,4 @@ private:
     std::int64_t due_ns_;  ///< the greatest number: never
 };
 
-}  // namespace billboard
+}  // namespace rmem

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "billboard/core/join_notice.hpp"
+#include "rmem/ring/join_notice.hpp"
 
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -8,7 +8,7 @@
 #include <array>
 #include <string>
 
-namespace billboard {
+namespace rmem {
 namespace {
 
 class Terminal {
@@ -36,7 +36,7 @@ TEST(JoinNotice, tells_a_person_once_and_only_after_a_while) {
     EXPECT_FALSE(notice.is_due(999 + JoinNotice::kAfterNs));
     ASSERT_TRUE(notice.is_due(1'000 + JoinNotice::kAfterNs));
     EXPECT_FALSE(notice.is_due(2 * JoinNotice::kAfterNs));
-    notice.tell(0, "rig", " 1 2");
+    notice.tell(0, "rig", "ranks 1 2");
     EXPECT_EQ(terminal.shown(), "rmem: rank 0 of ring 'rig' is waiting for ranks 1 2\r\n");
 }
 
@@ -49,4 +49,4 @@ TEST(JoinNotice, tells_nobody_where_no_person_reads) {
 }
 
 }  // namespace
-}  // namespace billboard
+}  // namespace rmem
