@@ -53,7 +53,7 @@ struct Rig {
     Rig(const std::string& ring, const std::string& on_link) : name(ring), link(on_link) {
         for (unsigned node = 0; node < 2; ++node) {
             const GivenSettings given(settings(node));
-            nodes.push_back(Node::open());
+            nodes.push_back(Node::open(false));
         }
     }
     GivenSettings::List settings(unsigned node) const {

@@ -53,6 +53,13 @@ GivenSettings::List settings_of(const rmem_options* given) {
     if (options.timeout_ns > 0) {
         list.emplace_back("RMEM_JOIN_TIMEOUT", duration_setting(options.timeout_ns));
     }
+    if (options.await < 0 || options.await > RMEM_AWAIT_NONE) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("there is no await {}; give RMEM_AWAIT_ALL, RMEM_AWAIT_NONE or 0",
+                                options.await));
+    }
+    if (options.await != 0)
+        list.emplace_back("RMEM_AWAIT", options.await == RMEM_AWAIT_ALL ? "all" : "none");
     for (const char* const* next = options.settings; next != nullptr && *next != nullptr; ++next) {
         const std::string_view setting = *next;
         const auto equals = setting.find('=');

@@ -8,6 +8,8 @@
 #include "rmem/link/udp/memory.hpp"
 #include "rmem/link/whole_words.hpp"
 #include "rmem/node_impl.hpp"
+#include "rmem/ring/awaiting.hpp"
+#include "rmem/ring/join_notice.hpp"
 #include "rmem/ring/joining.hpp"
 #include "rmem/stores/signal_chain.hpp"
 
@@ -15,8 +17,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -32,6 +36,7 @@ struct LastLoad {
     unsigned times;
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local LastLoad last_load{};
+constexpr std::chrono::microseconds kShortestPause{250}, kLongestPause{4000};
 constexpr unsigned kLoadsPerLook = 16;  // of one word, with one value: a look that found nothing
 
 void note_load(Card& card, const std::byte* place, std::uint32_t value) {
@@ -41,6 +46,13 @@ void note_load(Card& card, const std::byte* place, std::uint32_t value) {
     } else if (++last.times % kLoadsPerLook == 0) {
         card.give_way();
     }
+}
+
+/// Comes round, past 0.
+std::uint32_t next_number(std::atomic<std::uint32_t>& last) noexcept {
+    // relaxed is enough, twice: only to count
+    const std::uint32_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+    return number != 0 ? number : last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 // ---- Its card
@@ -178,7 +190,42 @@ std::uint32_t Node::Impl::wait_change(C& card, std::size_t offset, std::uint32_t
 // ---- Joining
 
 Node Node::open() {
-    return Node(std::make_unique<Impl>(open_card()));
+    return open(Await::read().others.value_or(true));
+}
+
+Node Node::open(bool awaits_others) {
+    const auto timeout = Environment::read().join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
+    const Deadline deadline = Deadline::in(timeout);
+    for (;;) {
+        Node node(std::make_unique<Impl>(open_card()));
+        if (!awaits_others || node.await(deadline)) return node;
+        // On link udp rings that have begun side by side become one, and this was of the other.
+        if (node.is_member() || deadline.passed(now_ns())) {
+            throw Error(Errc::timed_out, not_come(node.ring(), {node.rank(), node.id()}));
+        }
+    }
+}
+
+bool Node::await(Deadline deadline) {
+    const Ring* const ring = impl_->card().ring();
+    if (ring == nullptr) return true;  // the nodes of a world are there from its beginning
+    const unsigned expected = Await::read().expected(config().ranks, rank());
+    JoinNotice notice(now_ns());
+    for (auto pause = kShortestPause;; pause = std::min(2 * pause, kLongestPause)) {
+        impl_->card().poll();
+        if (!is_member()) return false;
+        const auto missing = missing_nodes(*ring, expected);
+        if (missing.empty()) return true;
+        const std::int64_t now = now_ns();
+        if (deadline.passed(now)) return false;
+        if (notice.is_due(now)) notice.tell(rank(), config().name, names_of_nodes(missing));
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+bool Node::is_alone() const noexcept {
+    const Ring* const ring = impl_->card().ring();
+    return ring != nullptr && rmem::is_alone(*ring, id());
 }
 
 Node::Node(const RingConfig& config, Member member)
@@ -298,6 +345,35 @@ WriteResult Node::write_group(std::span<const GroupedWrite> writes) {
     }
     card.commit();
     return WriteResult::ok;
+}
+
+WriteResult Node::publish(std::size_t offset, const void* from, std::size_t bytes) {
+    impl_->check_published(offset, bytes);
+    const std::uint32_t number = next_number(impl_->publications());
+    const std::size_t end = offset + published_bytes(bytes);
+    const GroupedWrite parts[] = {{offset, &number, kWordBytes},
+                                  {offset + kWordBytes, from, bytes},
+                                  {end - kWordBytes, &number, kWordBytes}};
+    return write_group(parts);
+}
+
+/// The last word first: when it has come all before it has, and if the first word is the same then,
+/// nothing of the next publication had come before that was looked at.
+bool Node::snapshot(std::size_t offset, void* to, std::size_t bytes) {
+    impl_->check_published(offset, bytes);
+    const std::size_t end = offset + published_bytes(bytes);
+    Card& card = impl_->card();
+    for (unsigned looks = 0; looks < kSnapshotLooks; ++looks) {
+        card.before_load((end - offset) / kWordBytes);
+        const std::uint32_t number = impl_->word(end - kWordBytes);
+        if (number == impl_->word(offset)) {
+            if (number == 0) return false;
+            impl_->read(offset + kWordBytes, static_cast<std::byte*>(to), bytes);
+            if (number == impl_->word(offset)) return true;
+        }
+        card.give_way();
+    }
+    return false;
 }
 
 WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {

@@ -54,7 +54,7 @@
 ///   What a node is can be asked (id, rank, config, size, is_alive, ring, counters); every other
 ///   call throws Error(invalid_argument), and nothing of the parent's node is touched. The address
 ///   that bank() gave before is the child's not to use. The child may join with a rank of its own.
-/// Thread safety: one thread at a time, but `load`, `read`, `poll` and what `bank()` points at:
+/// Thread safety: one thread at a time, but `load`, `read`, `snapshot`, `poll` and what `bank()` points at:
 /// any.
 /// Errors: `rmem::Error` from constructors, and (invalid_argument) for ranges outside the user's
 ///   memory and for words that are not at a multiple of the word.
@@ -73,6 +73,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
+#include <utility>
 
 namespace rmem {
 
@@ -93,11 +95,22 @@ struct GroupedWrite {
     std::size_t bytes = 0;
 };
 inline constexpr std::size_t kMostGrouped = 64;
+inline constexpr unsigned kSnapshotLooks = 1000;
+
+/// What publish() takes of the memory for a value of `bytes` bytes: a word with the number of the
+/// publication, the value in whole words, and the number again. A number of 0 is none.
+constexpr std::size_t published_bytes(std::size_t bytes) noexcept {
+    return (bytes + 3) / 4 * 4 + 8;
+}
 
 class RMEM_API Node {
 public:
     /// Joins the ring that the environment names, once; in a simulated process, its world's.
+    /// Waits until all nodes have come, as RMEM_AWAIT says (all if it does not), at most
+    /// RMEM_JOIN_TIMEOUT: Error(timed_out). Of the others each that has come waits as well, so none
+    /// leaves, and takes along what it wrote, before all have it.
     static Node open();
+    static Node open(bool awaits_others);
     Node(const RingConfig& config, Member member);
     /// Joins on a mapping that this process has already (several nodes as threads).
     Node(std::shared_ptr<Ring> ring, Member member);
@@ -109,6 +122,11 @@ public:
     const RingConfig& config() const noexcept;
     /// Whether a live process is that rank. On replicated links what a dead one wrote comes first.
     bool is_alive(unsigned rank) const noexcept;
+    /// Waits until all nodes of the job have come, each with a program; one that has left since has
+    /// come, too. False: the deadline has passed, or this node is no member any more.
+    [[nodiscard]] bool await(Deadline deadline);
+    /// Whether the ring has other nodes, and nobody is there now: what is flushed, no one else has.
+    bool is_alone() const noexcept;
     /// Whether what this Node writes is heard. Only on link udp it ends, and does not come back.
     bool is_member() const noexcept;
     /// Throws Error(unknown_link) in a simulated process, whose ring is no shared memory.
@@ -124,6 +142,26 @@ public:
     /// Several writes, in that order and with one commit: there is room for all of them, or none is
     /// made. At most kMostGrouped.
     [[nodiscard]] WriteResult write_group(std::span<const GroupedWrite> writes);
+    /// Publishes a value, of any size, for readers that never see it in part: three writes, of the
+    /// number, the value and the number (published_bytes), with one commit. A block has one writer
+    /// at a time; another process may go on for one that has died. No room: nothing is published.
+    [[nodiscard]] WriteResult publish(std::size_t offset, const void* from, std::size_t bytes);
+    template <class T>
+    requires std::is_trivially_copyable_v<T>
+    [[nodiscard]] WriteResult publish(std::size_t offset, const T& value) {
+        return publish(offset, &value, sizeof value);
+    }
+    /// The value that was published there last, whole, as far as it has arrived. False: nothing
+    /// was, or after kSnapshotLooks its writer is still in the middle, or died there. Then what is
+    /// at `to` is nothing.
+    [[nodiscard]] bool snapshot(std::size_t offset, void* to, std::size_t bytes);
+    template <class T>
+    requires std::is_trivially_copyable_v<T>
+    [[nodiscard]] std::optional<T> snapshot(std::size_t offset) {
+        std::optional<T> value(std::in_place);
+        if (!snapshot(offset, &*value, sizeof(T))) value.reset();
+        return value;
+    }
     /// True when every live node has applied all own writes; false when the deadline passed.
     [[nodiscard]] bool flush(Deadline deadline);
     void poll();  ///< applies what is due

@@ -6,6 +6,7 @@
 /// Contract and thread safety: rmem/node.hpp.
 
 #include "rmem/base/at_fork.hpp"
+#include "rmem/base/clock.hpp"
 #include "rmem/link/card.hpp"
 #include "rmem/link/direct/card.hpp"
 #include "rmem/link/inherited_card.hpp"
@@ -34,7 +35,9 @@ public:
           direct_(dynamic_cast<DirectCard*>(card_)),
           bank_(card_->bank()),
           size_(card_->config().user_bytes),
-          words_(size_ / kWordBytes) {}
+          words_(size_ / kWordBytes),
+          published_(static_cast<std::uint32_t>(program_now_ns()) * 2654435761U +
+                     card_->member().rank) {}
 
     const std::byte* bank() const noexcept { return bank_; }
     /// The user's memory for its program: mapped once more, alone, when it is asked for first.
@@ -91,6 +94,13 @@ public:
         return true;
     }
     void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
+    /// The number of the last publication. It begins anywhere: a writer that has died may have left
+    /// numbers in others' banks that the own one does not show.
+    std::atomic<std::uint32_t>& publications() noexcept { return published_; }
+    void check_published(std::size_t offset, std::size_t bytes) const {
+        check_word(offset);
+        check_range(offset, bytes <= size_ ? published_bytes(bytes) : bytes);
+    }
     template <class C>
     WriteResult write(C& card, std::size_t offset, const std::byte* from, std::size_t bytes);
     /// Out of line: what a store on `direct` does needs no stack.
@@ -126,6 +136,7 @@ private:
     std::size_t size_;
     std::size_t words_;                         ///< whole ones
     Mapping memory_;                            ///< the program's, if it has asked for it
+    std::atomic<std::uint32_t> published_;
     std::unique_ptr<CapturedStores> captured_;  // last: it uses the card
 };
 

@@ -4,6 +4,7 @@
 #include "rmem/base/failures.hpp"
 #include "rmem/given_options.hpp"
 #include "rmem/node_impl.hpp"
+#include "rmem/ring/awaiting.hpp"
 
 #include <fmt/format.h>
 
@@ -76,7 +77,10 @@ int open(rmem_node** node, const rmem_options* options) noexcept {
     *node = nullptr;
     return guarded([&] {
         const rmem::GivenSettings given(rmem::settings_of(options));
-        *node = new rmem_node{rmem::Node::open()};
+        const bool is_by_environment =
+            given.find("RMEM_NODE") == nullptr && given.find("RMEM_RANK") == nullptr;
+        const bool awaits = rmem::Await::read().others.value_or(is_by_environment);
+        *node = new rmem_node{rmem::Node::open(awaits)};
         return static_cast<int>(RMEM_OK);
     });
 }
@@ -91,6 +95,14 @@ int rmem_open(rmem_node** node) {
 
 int rmem_open_with(rmem_node** node, const rmem_options* options) {
     return open(node, options);
+}
+
+int rmem_await(rmem_node* node, int64_t timeout_ns) {
+    return on_node(node, [&](rmem::Node& n) -> int {
+        if (n.await(Deadline::in(timeout_ns))) return RMEM_OK;
+        if (!n.is_member()) return not_written(WriteResult::dropped);
+        return fail(RMEM_ETIMEDOUT, rmem::not_come(n.ring(), {n.rank(), n.id()}));
+    });
 }
 
 int rmem_close(rmem_node* node) {
@@ -166,9 +178,31 @@ int rmem_write_word(rmem_node* node, size_t offset, uint32_t value) {
     return write_word(node, offset, value);
 }
 
+int rmem_publish(rmem_node* node, size_t offset, const void* from, size_t bytes) {
+    if (from == nullptr && bytes != 0) return no_place("what is published");
+    return on_node(node, [&](rmem::Node& n) { return code_of(n.publish(offset, from, bytes)); });
+}
+
+int rmem_snapshot(rmem_node* node, size_t offset, void* to, size_t bytes) {
+    static_assert(RMEM_PUBLISHED_BYTES(5) == rmem::published_bytes(5));
+    if (to == nullptr && bytes != 0) return no_place("the snapshot");
+    return on_node(node, [&](rmem::Node& n) -> int {
+        if (n.snapshot(offset, to, bytes)) return RMEM_OK;
+        return fail(RMEM_EAGAIN,
+                    "no whole value is there: nothing was published, or its writer is in the "
+                    "middle, or has died there; try again");
+    });
+}
+
 int rmem_flush(rmem_node* node, int64_t timeout_ns) {
     return on_node(node, [&](rmem::Node& n) -> int {
-        if (n.flush(Deadline::in(timeout_ns))) return RMEM_OK;
+        if (n.flush(Deadline::in(timeout_ns))) {
+            if (!n.is_alone()) return RMEM_OK;
+            return fail(RMEM_ALONE,
+                        fmt::format("no other node of ring '{}' is there, so nobody else has what "
+                                    "was flushed; rmem_await waits for them",
+                                    n.config().name));
+        }
         if (!n.is_member()) return not_written(WriteResult::dropped);
         return fail(RMEM_ETIMEDOUT,
                     "not every live node had all own writes within the deadline; allow more time, "

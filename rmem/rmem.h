@@ -28,7 +28,8 @@
  * Rings         A process may open several nodes, of one ring or of several
  *               (rmem_open_with), and send messages besides (billboard/bbp.h).
  * Threads       One thread at a time may be inside a call of a node, but rmem_load, rmem_read,
- *               rmem_poll and loads through rmem_bank: any. Different nodes are independent.
+ *               rmem_snapshot, rmem_poll and loads through rmem_bank: any. Different nodes are
+ *               independent.
  * Fork          In a fork()ed child rmem_id, rmem_rank, rmem_size, rmem_is_alive and rmem_counter
  *               answer; every other call is RMEM_EINVAL, and nothing of the parent's is touched.
  *               The child may open a node of its own, and closes the parent's at no cost.
@@ -63,7 +64,9 @@ typedef struct rmem_node rmem_node;
 /* ---- Opening */
 
 /* Joins the ring that the environment names (RMEM_RING, RMEM_NODE, …; rmem(7)), makes it if this
- * process is the first, and stores the node. On failure *node is null. */
+ * process is the first, and stores the node. Waits until all nodes have come (RMEM_AWAIT: all or
+ * none; all if unset), at most RMEM_JOIN_TIMEOUT (default 30 s): so who is ready first does not
+ * take the memory along. On failure *node is null. */
 RMEM_API int rmem_open(rmem_node** node);
 
 /* What a program says by itself. What it leaves open (null, negative numbers, 0 of counts and
@@ -84,11 +87,19 @@ typedef struct rmem_options {
     uint64_t memory_bytes; /* RMEM_SIZE                                                           */
     int64_t timeout_ns;    /* RMEM_JOIN_TIMEOUT                                                   */
     const char* const* settings; /* further ones, "RMEM_TIMING=gt200", and a null at the end      */
+    int await;                   /* RMEM_AWAIT: RMEM_AWAIT_ALL or RMEM_AWAIT_NONE; 0: as that     */
+                                 /* says, and if it does not, none where node or rank is given:   */
+                                 /* a process opens several nodes one after the other             */
 } rmem_options;
+enum { RMEM_AWAIT_ALL = 1, RMEM_AWAIT_NONE = 2 };
 #define RMEM_OPTIONS \
-    { sizeof(rmem_options), NULL, NULL, -1, 0, -1, 0, 0, 0, NULL }
+    { sizeof(rmem_options), NULL, NULL, -1, 0, -1, 0, 0, 0, NULL, 0 }
 
 RMEM_API int rmem_open_with(rmem_node** node, const rmem_options* options);
+
+/* Waits until a program has come to each node; one that has left since has come, too.
+ * RMEM_ETIMEDOUT, with the nodes that are missing; RMEM_EPEER: the others have dropped this one. */
+RMEM_API int rmem_await(rmem_node* node, int64_t timeout_ns);
 
 /* Leaves the ring. What was written before reaches the others. Null is no failure. */
 RMEM_API int rmem_close(rmem_node* node);
@@ -118,7 +129,18 @@ RMEM_API int rmem_read(rmem_node* node, size_t offset, void* to, size_t bytes);
 RMEM_API int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes);
 RMEM_API int rmem_write_word(rmem_node* node, size_t offset, uint32_t value);
 
-/* Waits until every live node has all own writes; RMEM_ETIMEDOUT. */
+/* Publishes a value of any size, for readers that never see it in part, and reads it. At `offset`
+ * are RMEM_PUBLISHED_BYTES(bytes): a word with the number of the publication, the value from
+ * `offset` + 4 on in whole words, and the number once more; 0 is none. A block has one writer at a
+ * time. RMEM_EAGAIN of publish: no room, and nothing is written; of snapshot: nothing was published
+ * there, or its writer stays in the middle, or died there. Then what is at `to` is nothing. */
+#define RMEM_PUBLISHED_BYTES(bytes) (((bytes) + 3) / 4 * 4 + 8)
+RMEM_API int rmem_publish(rmem_node* node, size_t offset, const void* from, size_t bytes);
+RMEM_API int rmem_snapshot(rmem_node* node, size_t offset, void* to, size_t bytes);
+
+/* Waits until every live node has all own writes; RMEM_ETIMEDOUT. RMEM_ALONE, which is success:
+ * no other node is there, so nobody else has them. */
+#define RMEM_ALONE 1
 RMEM_API int rmem_flush(rmem_node* node, int64_t timeout_ns);
 
 /* Waits until the word differs from `old`; RMEM_ETIMEDOUT. *now (if not null) is what it holds at

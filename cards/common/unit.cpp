@@ -99,14 +99,13 @@ bool leaves_rank_open() {
 }
 
 /// The first rank of the environment's node that is free.
-int open_a_rank(rmem_node*& node) {
+int open_a_rank(rmem_node*& node, rmem_options options) {
     const auto environment = rmem::Environment::read();
     const unsigned ranks = environment.ranks.value_or(environment.nodes.value_or(1));
     const unsigned nodes = environment.nodes.value_or(ranks);
     int result = RMEM_EBUSY;
     for (unsigned rank = 0; rank < ranks && result == RMEM_EBUSY; ++rank) {
         if (rank * nodes / ranks != environment.node.value_or(0)) continue;
-        rmem_options options = RMEM_OPTIONS;
         options.rank = static_cast<int>(rank);
         result = rmem_open_with(&node, &options);
     }
@@ -157,16 +156,18 @@ PublishedUnit::~PublishedUnit() {
 rmem_node* open_unit(unsigned unit, int& code) noexcept {
     rmem_node* node = nullptr;
     code = rmem::guarded([&]() -> int {
+        rmem_options options = RMEM_OPTIONS;
+        options.await = RMEM_AWAIT_NONE;  // a card is there without the others
         if (unit == 0 && names_a_node())
-            return leaves_rank_open() ? open_a_rank(node) : rmem_open(&node);
+            return leaves_rank_open() ? open_a_rank(node, options) : rmem_open_with(&node, &options);
         auto settings = published(unit);
         if (!settings) {
             if (unit != 0 || rmem::environment_setting("RMEM_RING") == nullptr)
                 return no_unit(unit);
-            return rmem_open(&node);
+            return rmem_open_with(&node, &options);
         }
         const rmem::GivenSettings given(std::move(*settings));
-        return open_a_rank(node);
+        return open_a_rank(node, options);
     });
     return node;
 }

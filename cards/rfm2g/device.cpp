@@ -204,7 +204,7 @@ RFM2G_STATUS Device::peek(std::uint32_t offset, Value& value) {
     const std::size_t place = std::size_t{seen.first} + offset;
     if constexpr (kIsRemote) {
         const int code = rmem_read(node_, place, &value, sizeof value);
-        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+        return code >= RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
     }
     std::uint64_t words = rmem_load(node_, word_of(place));
     if constexpr (sizeof(Value) > kWordBytes)
@@ -501,7 +501,7 @@ RFM2G_STATUS Device::check_ring() {
 /// Under the lock.
 bool Device::own_data(std::uint64_t& sent) {
     sent = count_of("writes_sent");
-    return sent != own_sent_ && rmem_flush(node_, 0) == RMEM_OK;
+    return sent != own_sent_ && rmem_flush(node_, 0) >= RMEM_OK;
 }
 
 bool Device::clear_own_data() {

@@ -166,7 +166,7 @@ uint32 Device::read_count(uint32 offset, uint32& value) {
 uint32 Device::measure_latency() {
     const std::int64_t begin_ns = rmem::now_ns();
     if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kMeasuringNumber, 0) == RMEM_OK &&
-        rmem_flush(node_, kLongestRoundNs) == RMEM_OK) {
+        rmem_flush(node_, kLongestRoundNs) >= RMEM_OK) {
         latency_ = static_cast<uint32>((rmem::now_ns() - begin_ns) / kNetTickNs);
     }
     return latency_;

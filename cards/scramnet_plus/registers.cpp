@@ -147,7 +147,7 @@ std::uint64_t Card::counter_source() const {
 std::uint16_t Card::measure_round() {
     const std::int64_t begin_ns = rmem::now_ns();
     if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kMeasuringNumber, 0) == RMEM_OK &&
-        rmem_flush(node_, kLongestRoundNs) == RMEM_OK) {
+        rmem_flush(node_, kLongestRoundNs) >= RMEM_OK) {
         constexpr std::uint64_t kMost = std::numeric_limits<std::uint16_t>::max();
         last_round_ =
             static_cast<std::uint16_t>(std::min(ticks_of(rmem::now_ns() - begin_ns), kMost));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A rig's rhythm, in C: node 0 computes a frame each millisecond and publishes it, the others take
- * each frame when it comes, check that it is whole, and answer. Words of the memory:
+ * each frame when it comes, check that it is whole, and answer. In the memory are
  *
- *     0x000  the frame's number: the flag, written after the data
- *     0x004  that the rig stops: an interrupt
- *     0x040  the frame's data, kWords words
+ *     0x000  that the rig stops: an interrupt
+ *     0x040  the frame, published
  *     0x400  the answer of node n is at 0x400 + 64 * n
  */
 
@@ -18,7 +17,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { kFlag = 0x000, kStop = 0x004, kData = 0x040, kAnswers = 0x400, kStride = 64, kWords = 16 };
+enum { kStop = 0x000, kFrame = 0x040, kAnswers = 0x400, kStride = 64, kWords = 16 };
+
+struct frame {
+    uint32_t number;
+    uint32_t data[kWords];
+};
+
+/* What changes with each frame: the last word. */
+static const size_t kNews = kFrame + RMEM_PUBLISHED_BYTES(sizeof(struct frame)) - 4;
 
 static const int64_t kPatienceNs = 5000000000; /* then somebody is gone */
 static const int64_t kFrameNs = 1000000;
@@ -29,9 +36,16 @@ static int failed(const char* what) {
 }
 
 /* A write finds no room only while the others are slow to take what was written before. */
-static int publish(rmem_node* node, size_t offset, const void* from, size_t bytes) {
+static int put(rmem_node* node, size_t offset, uint32_t value) {
     int code;
-    while ((code = rmem_write(node, offset, from, bytes)) == RMEM_EAGAIN) rmem_poll(node);
+    while ((code = rmem_write_word(node, offset, value)) == RMEM_EAGAIN) rmem_poll(node);
+    return code;
+}
+
+static int publish(rmem_node* node, const struct frame* frame) {
+    int code;
+    while ((code = rmem_publish(node, kFrame, frame, sizeof *frame)) == RMEM_EAGAIN)
+        rmem_poll(node);
     return code;
 }
 
@@ -43,11 +57,9 @@ static int run_simulator(rmem_node* node, uint32_t frames) {
     const struct timespec pause = {0, kFrameNs};
     uint32_t late = 0;
     for (uint32_t frame = 1; frame <= frames; ++frame) {
-        uint32_t data[kWords];
-        for (uint32_t i = 0; i < kWords; ++i) data[i] = frame * kWords + i;
-        if (publish(node, kData, data, sizeof data) < 0 ||
-            publish(node, kFlag, &frame, sizeof frame) < 0)
-            return failed("publishing a frame");
+        struct frame now = {.number = frame};
+        for (uint32_t i = 0; i < kWords; ++i) now.data[i] = frame * kWords + i;
+        if (publish(node, &now) < 0) return failed("publishing a frame");
         nanosleep(&pause, NULL);
         for (int n = 1; n < rmem_nodes(node); ++n) late += rmem_load(node, answer_of(n)) != frame;
     }
@@ -58,8 +70,7 @@ static int run_simulator(rmem_node* node, uint32_t frames) {
                 return failed("waiting for the last answer");
         }
     }
-    const uint32_t stop = 1;
-    if (publish(node, kStop, &stop, sizeof stop) < 0 || rmem_flush(node, kPatienceNs) < 0)
+    if (put(node, kStop, 1) < 0 || rmem_flush(node, kPatienceNs) < 0)
         return failed("stopping the rig");
     printf("%u frames of %d words, %u answers that took longer than a frame\n", (unsigned)frames,
            kWords, (unsigned)late);
@@ -67,20 +78,22 @@ static int run_simulator(rmem_node* node, uint32_t frames) {
 }
 
 static int run_follower(rmem_node* node, uint32_t frames) {
-    uint32_t seen = 0;
+    struct frame frame = {.number = 0};
+    uint32_t news = 0;
     if (rmem_watch(node, kStop, 4, RMEM_ANY_WRITE) < 0) return failed("watching");
-    while (seen != frames) {
-        uint32_t data[kWords];
-        if (rmem_wait_change(node, kFlag, seen, &seen, kPatienceNs) < 0)
+    while (frame.number != frames) {
+        if (rmem_wait_change(node, kNews, news, &news, kPatienceNs) < 0)
             return failed("waiting for a frame");
-        /* The data came before the flag; a later frame's may have come since. */
-        if (rmem_read(node, kData, data, sizeof data) < 0) return failed("reading a frame");
-        if (data[0] / kWords < seen) {
-            fprintf(stderr, "frames: the flag of frame %u came before its data\n", (unsigned)seen);
+        /* RMEM_EAGAIN: the next one is coming already, and changes that word. */
+        const int code = rmem_snapshot(node, kFrame, &frame, sizeof frame);
+        if (code == RMEM_EAGAIN) continue;
+        if (code < 0) return failed("taking a frame");
+        for (uint32_t i = 0; i < kWords; ++i) {
+            if (frame.data[i] == frame.number * kWords + i) continue;
+            fprintf(stderr, "frames: frame %u is torn\n", (unsigned)frame.number);
             return EXIT_FAILURE;
         }
-        if (publish(node, answer_of(rmem_id(node)), &seen, sizeof seen) < 0)
-            return failed("answering");
+        if (put(node, answer_of(rmem_id(node)), frame.number) < 0) return failed("answering");
     }
     rmem_interrupt interrupt;
     if (rmem_next_interrupt(node, &interrupt, kPatienceNs) < 0) return failed("waiting to stop");

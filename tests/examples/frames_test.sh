@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check
-# Every follower sees each frame's data before its flag, and the end; a bad argument is refused.
+# Every follower sees whole frames, and the end; a bad argument is refused.
 # shellcheck source=tests/support/examples.sh
 source "$RMEM_SOURCE_DIR/tests/support/examples.sh"
 

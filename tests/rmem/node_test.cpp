@@ -56,7 +56,7 @@ TEST_F(NodeTest, it_joins_the_ring_that_the_environment_names) {
     ::setenv("RMEM_NODE", "1", 1);
     ::setenv("RMEM_SIZE", "4K", 1);
     {
-        Node node = Node::open();
+        Node node = Node::open(false);
         EXPECT_EQ(node.id(), 1U);
         EXPECT_EQ(node.rank(), 1U);
         EXPECT_EQ(node.size(), 4096U);

@@ -5,7 +5,7 @@
 
 #include "rmem/rmem.h"
 
-#include "rmem/config.hpp"
+#include "rmem/ring.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 
@@ -288,6 +288,78 @@ TEST_P(MemoryInC, a_forked_child_is_told_that_the_node_is_its_parents) {
     EXPECT_EQ(rmem_write_word(a, 0, 3), RMEM_OK);
 }
 
+// ---- The others
+
+TEST_P(MemoryInC, opening_waits_until_all_nodes_have_come_so_what_the_first_writes_is_not_lost) {
+    first->await = RMEM_AWAIT_ALL;
+    const SharedValue<std::atomic<int>> opened;
+    Child writer([&] {
+        rmem_node* a = nullptr;
+        EXPECT_EQ(rmem_open_with(&a, first.get()), RMEM_OK) << rmem_last_error();
+        *opened = 1;
+        EXPECT_EQ(rmem_write_word(a, 0x100, 42), RMEM_OK);
+        EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+        EXPECT_EQ(rmem_close(a), RMEM_OK);
+    });
+    EXPECT_TRUE(eventually([&] {
+        try {
+            return Ring::observe(name.get())->is_joined(0);
+        } catch (const Error&) {  // it is not made yet
+            return false;
+        }
+    }));
+    EXPECT_EQ(*opened, 0);
+    const OpenNode b(second);
+    EXPECT_EQ(writer.wait(), 0);
+    EXPECT_EQ(rmem_wait_change(b, 0x100, 0, nullptr, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(rmem_load(b, 0x100), 42U);
+    EXPECT_EQ(rmem_await(b, 0), RMEM_OK) << "one that has left has come";
+}
+
+TEST_P(MemoryInC, awaiting_names_who_is_missing) {
+    const OpenNode a(first);
+    expect_refused(rmem_await(a, 0), RMEM_ETIMEDOUT, "waited for node 1 of 2");
+    ::setenv("RMEM_AWAIT", "1", 1);
+    EXPECT_EQ(rmem_await(a, 0), RMEM_OK) << "the job has no other";
+    ::unsetenv("RMEM_AWAIT");
+    {
+        const OpenNode b(second);
+        EXPECT_EQ(rmem_await(a, kPatienceNs), RMEM_OK) << rmem_last_error();
+        EXPECT_EQ(rmem_await(b, kPatienceNs), RMEM_OK) << rmem_last_error();
+    }
+    EXPECT_EQ(rmem_await(a, 0), RMEM_OK) << "one that has left has come";
+}
+
+TEST_P(MemoryInC, a_flush_that_nobody_else_confirms_says_so) {
+    const OpenNode a(first);
+    EXPECT_EQ(rmem_write_word(a, 0, 1), RMEM_OK);
+    expect_refused(rmem_flush(a, kPatienceNs), RMEM_ALONE, "no other node");
+    {
+        const OpenNode b(second);
+        EXPECT_EQ(rmem_await(a, kPatienceNs), RMEM_OK) << rmem_last_error();
+        EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK) << rmem_last_error();
+    }
+    EXPECT_TRUE(eventually([&] { return rmem_flush(a, kPatienceNs) == RMEM_ALONE; }));
+}
+
+TEST_P(MemoryInC, a_struct_is_published_and_read_whole) {
+    const OpenNode a(first), b(second);
+    struct State {
+        double altitude;
+        std::uint32_t frame;
+    } state{1200.5, 7}, seen{};
+    expect_refused(rmem_snapshot(b, 0x100, &seen, sizeof seen), RMEM_EAGAIN, "no whole value");
+    EXPECT_EQ(rmem_publish(a, 0x100, &state, sizeof state), RMEM_OK);
+    const std::size_t tail = 0x100 + RMEM_PUBLISHED_BYTES(sizeof state) - 4;
+    EXPECT_EQ(rmem_wait_change(b, tail, 0, nullptr, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(rmem_snapshot(b, 0x100, &seen, sizeof seen), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(seen.altitude, 1200.5);
+    EXPECT_EQ(seen.frame, 7U);
+    expect_refused(rmem_publish(a, kBytes - 8, &state, sizeof state), RMEM_EINVAL, "not within");
+    expect_refused(rmem_publish(a, 0, nullptr, 1), RMEM_EINVAL, "null pointer");
+    expect_refused(rmem_snapshot(a, 0, nullptr, 1), RMEM_EINVAL, "null pointer");
+}
+
 // ---- Without a ring
 
 TEST(MemoryInCArguments, null_pointers_are_refused_by_every_call) {
@@ -417,6 +489,24 @@ TEST_F(MemoryInCOptions, rmem_open_goes_by_the_environment) {
     rmem_close(node);
     ::unsetenv("RMEM_RING");
     ::unsetenv("RMEM_SIZE");
+}
+
+TEST_F(MemoryInCOptions, rmem_open_waits_for_the_others_unless_it_is_told_not_to) {
+    ::setenv("RMEM_RING", name.get().c_str(), 1);
+    ::setenv("RMEM_NODES", "2", 1);
+    ::setenv("RMEM_NODE", "0", 1);
+    ::setenv("RMEM_JOIN_TIMEOUT", "100ms", 1);
+    expect_refused(rmem_open(&node), RMEM_ETIMEDOUT, "RMEM_AWAIT=none");
+    options->await = 3;
+    expect_refused(rmem_open_with(&node, options.get()), RMEM_EINVAL, "no await 3");
+    ::setenv("RMEM_AWAIT", "none", 1);
+    EXPECT_EQ(rmem_open(&node), RMEM_OK) << rmem_last_error();
+    rmem_close(node);
+    ::setenv("RMEM_AWAIT", "some", 1);
+    expect_refused(rmem_open(&node), RMEM_EINVAL, "RMEM_AWAIT");
+    for (const char* variable :
+         {"RMEM_RING", "RMEM_NODES", "RMEM_NODE", "RMEM_JOIN_TIMEOUT", "RMEM_AWAIT"})
+        ::unsetenv(variable);
 }
 
 TEST(MemoryInCCodes, each_code_has_a_meaning_and_the_version_is_the_headers) {

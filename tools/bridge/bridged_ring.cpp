@@ -26,7 +26,7 @@ namespace {
 
 rmem::Node open_node(const BridgedRingConfig& config) {
     const rmem::GivenSettings given(config.settings);
-    return rmem::Node::open();
+    return rmem::Node::open(false);
 }
 
 std::uint64_t new_hop() {

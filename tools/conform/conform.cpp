@@ -76,7 +76,9 @@ std::unique_ptr<conform::Card> chosen_card(const ConformOptions& options) {
     if (options.unit) {
         node = cards::open_unit(*options.unit, code);
     } else {
-        code = rmem_open(&node);
+        rmem_options own = RMEM_OPTIONS;
+        own.await = RMEM_AWAIT_NONE;
+        code = rmem_open_with(&node, &own);
     }
     return conform::card_of(node, code, reading_of(options));
 }

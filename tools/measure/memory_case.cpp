@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kLook{2};
 rmem::Node open_among(unsigned nodes, Meeting& opened) {
     const auto deadline = rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs);
     for (bool is_first = true;;) {
-        rmem::Node node = rmem::Node::open();
+        rmem::Node node = rmem::Node::open(false);
         // Those that are still to come need the processors.
         if (std::exchange(is_first, false)) opened.meet();
         unsigned present = 0;

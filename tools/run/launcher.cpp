@@ -21,6 +21,7 @@ namespace {
 constexpr std::array<int, 9> kTakenSignals = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                               SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
 constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kLookNs = 20 * kNsPerMs;  // who has come to the ring
 
 /// Signals come through a descriptor, so that nothing happens at odd moments.
 rmem::Descriptor take_signals_by_descriptor() {
@@ -45,6 +46,7 @@ bool is_in_foreground() {
 
 Launcher::Launcher(const Job& job, RunReport& report, Janitor& janitor)
     : job_(job),
+      is_expecting_(job.is_expecting != nullptr),
       report_(report),
       janitor_(janitor),
       ranks_(job.programs.size()),
@@ -138,11 +140,13 @@ void Launcher::wait_for_something() {
     if (polled[0].revents != 0) take_signals();
     look_for_deaths();
     end_others(now);
+    if (is_expecting_) is_expecting_ = job_.is_expecting(running());
 }
 
 std::int64_t Launcher::next_due() const {
     std::int64_t due =
         ending_ == Ending::waiting || ending_ == Ending::told ? end_at_ns_ : rmem::kNever;
+    if (is_expecting_) due = std::min(due, rmem::now_ns() + kLookNs);
     for (const Rank& rank : ranks_) {
         for (const auto& stream : rank.streams) {
             if (stream) due = std::min(due, stream->due_ns());

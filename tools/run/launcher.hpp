@@ -39,6 +39,9 @@ struct Job {
     bool keep_going = false;
     unsigned restarts = 0;  ///< times that each rank is started again when it dies of a signal
     std::int64_t grace_ns = 0;
+    /// Whether, of the ranks that run, some are still to come to the ring. Asked until it is false;
+    /// empty: it does not matter.
+    std::function<bool(const std::vector<unsigned>& running)> is_expecting;
 };
 
 class Launcher {
@@ -79,6 +82,7 @@ private:
     std::vector<unsigned> running() const;
 
     const Job& job_;
+    bool is_expecting_;
     RunReport& report_;
     Janitor& janitor_;
     std::vector<Rank> ranks_;

@@ -12,6 +12,8 @@
 #include "rmem/link/udp/engine_settings.hpp"
 #include "rmem/link/udp/key_file.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/awaiting.hpp"
+#include "rmem/ring/node_board.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "rmem/wire/faults.hpp"
 #include "tools/commands.hpp"
@@ -127,6 +129,7 @@ void adopt_ring(std::size_t count) {
                 set_variable(variable, value);  // NOLINT: as above
         };
         if (count <= config.ranks) set_variable("RMEM_RANKS", fmt::format("{}", config.ranks));
+        if (count < config.ranks) set("RMEM_AWAIT", fmt::format("{}", count));
         set("RMEM_NODES", fmt::format("{}", config.nodes));
         set("RMEM_LINK", name_of(config.link));
         set("RMEM_SIZE", fmt::format("{}", config.user_bytes));
@@ -253,9 +256,11 @@ std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned n
     return ring;
 }
 
+using Rings = std::vector<std::shared_ptr<rmem::Ring>>;
+
 /// On link udp: a key that only this user's processes can read, until this one ends. Datagrams pass
 /// where all users of the host may listen and send.
-rmem::Descriptor make_own_key(const std::vector<std::shared_ptr<rmem::Ring>>& rings) {
+rmem::Descriptor make_own_key(const Rings& rings) {
     const char* insecure = rmem::environment_setting("RMEM_INSECURE");
     const bool has_one = rmem::environment_setting("RMEM_KEY_FILE") != nullptr ||
                          (insecure != nullptr && insecure != std::string_view("0"));
@@ -266,6 +271,24 @@ rmem::Descriptor make_own_key(const std::vector<std::shared_ptr<rmem::Ring>>& ri
     rmem::Descriptor key = rmem::udp::new_key_without_name();
     set_variable("RMEM_KEY_FILE", fmt::format("/proc/{}/fd/{}", ::getpid(), key.get()));
     return key;
+}
+
+/// Whether a running rank's node is not known yet to one that may leave. When there is none any
+/// more, the locks are let go that make those wait.
+bool is_expecting(const Rings& rings, const std::vector<unsigned>& running,
+                  std::vector<rmem::ByteLock>& expecting) {
+    for (const auto& ring : rings) {
+        const rmem::RingConfig& config = ring->config();
+        // relaxed is enough: who is about to join has the bank then
+        if (ring->board().membership_epoch.load(std::memory_order_relaxed) % 2 == 0) continue;
+        const auto missing = rmem::missing_nodes(*ring, config.ranks);
+        for (const unsigned rank : running) {
+            const unsigned node = rank * config.nodes / config.ranks;
+            if (std::find(missing.begin(), missing.end(), node) != missing.end()) return true;
+        }
+    }
+    expecting.clear();
+    return false;
 }
 
 Job job_of(const RunOptions& options, std::vector<RankProgram> programs,
@@ -299,20 +322,29 @@ int run(const RunOptions& options) {
     const std::string timing = environment.timing.value_or("");
     if (rmem::names_timing_file(timing))
         set_variable("RMEM_TIMING", rmem::to_string(config.timing));
-    const Job job = job_of(options, std::move(programs), environment, config);
+    Job job = job_of(options, std::move(programs), environment, config);
 
     const std::int64_t start = rmem::now_ns();
     const auto segments = segments_of(config);
     Janitor janitor(segments);
     std::vector<rmem::ByteLock> held;
-    std::vector<std::shared_ptr<rmem::Ring>> rings;
+    Rings rings;
     for (unsigned node = 0; node < segments.size(); ++node)
         rings.push_back(make_ring(config, node, held));
     const rmem::Descriptor key = make_own_key(rings);
     RunReport report(options.json, config.ranks);
-    report.ring(config);
+    report.ring(config, job.programs.size());
     std::optional<NodeProcesses> nodes;
     if (config.is_remote() && config.nodes < config.ranks) nodes.emplace(rings, report, janitor);
+    std::vector<rmem::ByteLock> expecting;
+    if (config.is_remote()) {
+        for (const auto& ring : rings) {
+            if (auto lock = ring->try_lock_expecting()) expecting.push_back(std::move(*lock));
+        }
+        job.is_expecting = [&](const auto& running) {
+            return is_expecting(rings, running, expecting);
+        };
+    }
     const int exit_code = Launcher(job, report, janitor).run();
     nodes.reset();
     // The last member's leaving removes the ring.

@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <numeric>
 
 namespace tools {
 
@@ -38,12 +39,19 @@ int RankEnd::exit_code() const {
 
 RunReport::RunReport(bool as_json, unsigned ranks) : json_(as_json), output_(ranks) {}
 
-void RunReport::ring(const rmem::RingConfig& config) {
+void RunReport::ring(const rmem::RingConfig& config, std::size_t ranks) {
     emit({{"event", "ring"},
           {"name", config.name},
           {"link", name_of(config.link)},
           {"nodes", config.nodes},
           {"ranks", config.ranks}});
+    if (ranks >= config.ranks) return;
+    std::vector<unsigned> empty(config.ranks - ranks);
+    std::iota(empty.begin(), empty.end(), static_cast<unsigned>(ranks));
+    say(fmt::format("ring '{}' has {} ranks, this job {}: {} empty, and nobody waits for {}",
+                    config.name, config.ranks, ranks,
+                    ranks_text(empty) + (empty.size() == 1 ? " stays" : " stay"),
+                    empty.size() == 1 ? "it" : "them"));
 }
 
 void RunReport::started(unsigned rank, pid_t pid) {

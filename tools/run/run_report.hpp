@@ -36,7 +36,8 @@ class RunReport {
 public:
     RunReport(bool json, unsigned ranks);
 
-    void ring(const rmem::RingConfig& config);
+    /// `ranks`: of this job; the ring may have more.
+    void ring(const rmem::RingConfig& config, std::size_t ranks);
     void started(unsigned rank, pid_t pid);
     [[nodiscard]] bool output(unsigned rank, int fd, std::string_view line, bool whole);
     void ended(const RankEnd& end);

@@ -63,7 +63,9 @@ OwnNode open_node(const ServeOptions& options) {
         node = cards::open_unit(*options.unit, code);
     } else {
         options.settings.apply();
-        code = rmem_open(&node);
+        rmem_options own = RMEM_OPTIONS;
+        own.await = RMEM_AWAIT_NONE;
+        code = rmem_open_with(&node, &own);
     }
     if (code < 0) throw rmem::Error(rmem::Errc::system, rmem_last_error());
     return OwnNode(node);

@@ -3,6 +3,7 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
+#include "rmem/ring/awaiting.hpp"
 #include "rmem/ring/wait_stages.hpp"
 
 #include <fmt/format.h>
@@ -221,8 +222,20 @@ UdpMemory::~UdpMemory() {
         announce_membership_change();
         return;
     }
+    await_late_ones();
     engine_->enroll(rank_, member_.incarnation(), false);
-    flush(deadline);
+    flush(Deadline::in(kLeaveNs));
+}
+
+/// Until their nodes have the bank too, or the launcher says that they do not come: what this one
+/// was the first to write would go with it.
+void UdpMemory::await_late_ones() noexcept {
+    begin_wait();
+    while (ring_.is_expecting() && !is_over() &&
+           !missing_nodes(ring_, ring_.config().ranks).empty()) {
+        wait(Deadline::in(kRestNs));
+    }
+    end_wait();
 }
 
 /// The engine is to look who has come or gone.

@@ -18,7 +18,8 @@
 ///          was dropped, or the process ended that runs its engine, all others are dead to the
 ///          program (is_alive), and of a client nobody hears what it writes, until it opens again.
 /// Threads  one thread, and the helper inside; `load` and `data` from any.
-/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process
+/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes; in a job of
+///          `rmem run`, who runs the engine waits before that for programs that are still to come. In a process
 ///          forked since it only forgets: rank, engine and log are the parent's.
 /// Errors   the constructor throws Error: what Engine throws; rank_taken, also by another host;
 ///          timed_out.
@@ -141,6 +142,7 @@ private:
     void await_engine(Deadline deadline);
     void take_rank(Membership& member, Deadline deadline);
     void await_roster(Deadline deadline) const;
+    void await_late_ones() noexcept;
     void look_for_company() noexcept;
     void look_once() noexcept {
         if (!has_looked_) [[unlikely]]

@@ -80,7 +80,7 @@ TEST_F(Joining, joining_by_the_name_and_a_rank_alone_makes_a_node) {
     ::setenv("RMEM_RING", name.get().c_str(), 1);
     ::setenv("RMEM_RANK", "2", 1);
     {
-        const Node node = Node::open();
+        const Node node = Node::open(false);
         EXPECT_EQ(node.config().ranks, 4U);
         EXPECT_EQ(node.size(), 64U * 1024);
         EXPECT_TRUE(ring->is_alive(2));
