@@ -54,8 +54,8 @@
 ///   What a node is can be asked (id, rank, config, size, is_alive, ring, counters); every other
 ///   call throws Error(invalid_argument), and nothing of the parent's node is touched. The address
 ///   that bank() gave before is the child's not to use. The child may join with a rank of its own.
-/// Thread safety: one thread at a time, but `load`, `read`, `snapshot`, `poll` and what `bank()` points at:
-/// any.
+/// Thread safety: one thread at a time, but `load`, `read`, `snapshot`, `poll` and what `bank()`
+///   points at: any.
 /// Errors: `rmem::Error` from constructors, and (invalid_argument) for ranges outside the user's
 ///   memory and for words that are not at a multiple of the word.
 

@@ -12,7 +12,8 @@
 /// An arrival goes with a barrier id, an id with one list of members, and the members with their
 /// incarnations: the word has a hash of these, and a count of the barriers since they last changed.
 /// So neither the 0 of a rank that has not come, nor what is left of one that has died, nor what
-/// those who are still to be told of its end have counted, is an arrival.
+/// those who are still to be told of its end have counted, is an arrival. What fails takes no count, so of
+/// two members none is more than one barrier ahead.
 ///
 /// Invariants: a call waits with the list that its barrier was used with before, which is in order
 /// and has this rank in it; an arrival is said once, however many calls wait for it, and not before
@@ -81,7 +82,7 @@ private:
     bool has_arrived(unsigned m, std::size_t index) const {
         const std::uint32_t mine = arrivals_[index].word;
         const std::uint32_t theirs = own_.memory.load(word(m, index));
-        return ((theirs ^ mine) & ~kCountMask) == 0 && static_cast<std::int8_t>(theirs - mine) >= 0;
+        return ((theirs ^ mine) & ~kCountMask) == 0 && ((theirs - mine) & kCountMask) <= 1;
     }
 
     Own& own_;
@@ -192,10 +193,14 @@ int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t ind
         ++looks;
         for (; next < members.size(); ++next) {
             const auto m = static_cast<unsigned>(members[next]);
+            const bool is_gone = peers_.is_gone(m);  // before the look: it arrives, and then leaves
             if (m == own_.me || has_arrived(m, index)) continue;
             awaited = static_cast<int>(m);
-            peers_.see(m);  // it may have come, or come again: then arrivals count anew
-            return peers_.is_still_gone(m) ? peers_.tell_gone(m) : BBP_EAGAIN;
+            if (is_gone && peers_.is_still_gone(m)) return peers_.tell_gone(m);
+            // They may have come, or come again: then arrivals count from the beginning.
+            peers_.see(m);
+            peers_.see(static_cast<unsigned>(members[looks % members.size()]));
+            return BBP_EAGAIN;
         }
         return BBP_OK;
     });
@@ -203,7 +208,7 @@ int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t ind
     if (result == BBP_OK && (Own::Memory::kReplicated || looks <= 2)) {
         for (const int m : members) own_.memory.notify(static_cast<unsigned>(m));
     }
-    if (result != BBP_ETIMEDOUT && result != BBP_EAGAIN) mine.is_pending = false;
+    if (result == BBP_OK) mine.is_pending = false;
     if (result == BBP_OK) own_.count(Counter::barriers);
     if (result != BBP_ETIMEDOUT) return result;
     std::vector<int> missing;

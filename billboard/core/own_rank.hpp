@@ -103,7 +103,7 @@ struct OwnRank {
     Settings settings;
     unsigned me;
     unsigned ranks;
-    unsigned expected;  ///< the first so many ranks: the job's
+    unsigned expected;  ///< how many ranks, from 0 on, are the job's
     Board board;
     rmem::Counters& counters;
     std::unique_ptr<rmem::FarMemory> far;  ///< null: all messages go over the ring

@@ -4,7 +4,7 @@
 /// Whom a process waits for when it opens a node or messages, and who has come.
 ///
 /// A node has come while it is a member, and from when a rank of it has joined, for as long as the
-/// ring lives: one that has left since is not waited for.
+/// ring is there: one that has left since is not waited for.
 /// Thread safety: functions; the environment is read as by getenv. Errors: Error(bad_environment).
 
 #include "rmem/config.hpp"
@@ -17,20 +17,21 @@ namespace rmem {
 
 class Ring;
 
-/// RMEM_AWAIT: all, none, or a number: all of so many ranks, of a job that has no more (the ring
-/// may have more).
+/// RMEM_AWAIT: all, none, or a number: all ranks of a job that has that many, in a ring that may
+/// have more.
 struct Await {
     std::optional<bool> others;  ///< nothing: it does not say
     unsigned ranks = kMaxRanks;
 
     RMEM_API static Await read();
-    /// Of `all` ranks the first so many are there or to come. A rank beyond the job's is of no job.
+    /// How many of a ring's `all` ranks are there or to come, from 0 on; all of them for a rank
+    /// beyond the job's.
     unsigned expected(unsigned all, unsigned me) const noexcept {
         return me < ranks && ranks < all ? ranks : all;
     }
 };
 
-/// Nodes of the first `expected` ranks that have not come. On link udp the caller is a member.
+/// Nodes of the ranks below `expected` that have not come. On link udp the caller is a member.
 [[nodiscard]] RMEM_API std::vector<unsigned> missing_nodes(const Ring& ring, unsigned expected);
 /// "node 1", "nodes 1, 3".
 [[nodiscard]] RMEM_API std::string names_of_nodes(const std::vector<unsigned>& nodes);

@@ -273,15 +273,17 @@ rmem::Descriptor make_own_key(const Rings& rings) {
     return key;
 }
 
-/// Whether a running rank's node is not known yet to one that may leave. When there is none any
-/// more, the locks are let go that make those wait.
+/// Whether a running rank's node is still to come, or not known yet to one that may leave. When
+/// there is none any more, the locks are let go that make those wait.
 bool is_expecting(const Rings& rings, const std::vector<unsigned>& running,
                   std::vector<rmem::ByteLock>& expecting) {
     for (const auto& ring : rings) {
         const rmem::RingConfig& config = ring->config();
-        // relaxed is enough: who is about to join has the bank then
-        if (ring->board().membership_epoch.load(std::memory_order_relaxed) % 2 == 0) continue;
-        const auto missing = rmem::missing_nodes(*ring, config.ranks);
+        // relaxed is enough: a node has the bank when it is a member
+        const auto epoch = ring->board().membership_epoch.load(std::memory_order_relaxed);
+        std::vector<unsigned> missing;
+        if (epoch == 0) missing = {ring->own_node()};
+        if (epoch % 2 == 1) missing = rmem::missing_nodes(*ring, config.ranks);
         for (const unsigned rank : running) {
             const unsigned node = rank * config.nodes / config.ranks;
             if (std::find(missing.begin(), missing.end(), node) != missing.end()) return true;

@@ -19,8 +19,8 @@
 ///          program (is_alive), and of a client nobody hears what it writes, until it opens again.
 /// Threads  one thread, and the helper inside; `load` and `data` from any.
 /// Leaving  the destructor waits up to kLeaveNs until the others have the own writes; in a job of
-///          `rmem run`, who runs the engine waits before that for programs that are still to come. In a process
-///          forked since it only forgets: rank, engine and log are the parent's.
+///          `rmem run` who runs the engine waits before for programs that are still to come. In a
+///          process forked since it only forgets: rank, engine and log are the parent's.
 /// Errors   the constructor throws Error: what Engine throws; rank_taken, also by another host;
 ///          timed_out.
 
