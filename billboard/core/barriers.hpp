@@ -11,8 +11,8 @@
 ///
 /// An arrival goes with a barrier id, an id with one list of members, and the members with their
 /// incarnations: the word has a hash of these, and a count of the barriers since they last changed.
-/// So neither the 0 of a rank that has not come, nor what is left of one that has died, nor what
-/// those who are still to be told of its end have counted, is an arrival. What fails takes no count, so of
+/// So no arrival is the 0 of a rank that has not come, or what is left of one that has died, or
+/// what those have counted who are still to be told of its end. What fails takes no count, so of
 /// two members none is more than one barrier ahead.
 ///
 /// Invariants: a call waits with the list that its barrier was used with before, which is in order

@@ -240,7 +240,7 @@ const std::array<std::function<int(std::int64_t)>, 2> kBoth = {
 
 TEST_P(Barriers, are_not_complete_without_a_rank_that_has_not_come) {
     for (const char* kind : kKinds) {
-        // A simulated rank that waits for a message is told of others' ends, and not that they come.
+        // A simulated rank that waits for a message is told of others' ends, not that they come.
         if (is_simulated() && kind == kKinds[1]) continue;
         SCOPED_TRACE(kind);
         RingSetup with = setup(3);
