@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hooks before loads and stores, and at the ends of functions. Their names are the compilers':
-// GCC 12 and Clang 14, -fsanitize=thread.
+// GCC 12, -fsanitize=thread; Clang 14, -fsanitize=kernel-address.
 
 #include "rmem/instrumented/pending.hpp"
 
@@ -40,6 +40,12 @@ using rmem::instrumented::publish;
     }                                                              \
     HOOK void __tsan_unaligned_volatile_write##size(void* place) { \
         expect_store(place, size);                                 \
+    }                                                              \
+    HOOK void __asan_load##size(const void*) {                     \
+        pass();                                                    \
+    }                                                              \
+    HOOK void __asan_store##size(void* place) {                    \
+        expect_store(place, size);                                 \
     }
 
 ACCESSES(1)
@@ -53,6 +59,15 @@ HOOK void __tsan_read_range(const void*, std::size_t) {
 }
 HOOK void __tsan_write_range(void* place, std::size_t bytes) {
     if (bytes != 0) expect_store(place, bytes);
+}
+HOOK void __asan_loadN(const void*, std::size_t) {
+    pass();
+}
+HOOK void __asan_storeN(void* place, std::size_t bytes) {
+    if (bytes != 0) expect_store(place, bytes);
+}
+HOOK void __asan_handle_no_return() {
+    publish();
 }
 HOOK void __tsan_vptr_update(void* place, void*) {
     expect_store(place, sizeof(void*));

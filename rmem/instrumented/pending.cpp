@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/instrumented/pending.hpp"
 
+// The C library's: a program in C is linked without the C++ library.
+extern "C" int __cxa_thread_atexit_impl(void (*)(void*), void*, void*);
+extern "C" void* __dso_handle;
+
 namespace rmem::instrumented {
 
 constinit thread_local rmem_pending_store pending{};
@@ -9,19 +13,6 @@ namespace {
 
 rmem_pending_store* pending_of_thread() {
     return &pending;
-}
-
-/// Ends a thread that has stored.
-struct ThreadEnd {
-    bool is_known = false;
-    ~ThreadEnd() {
-        if (is_known) rmem_instrumented_thread_ends(&pending);
-    }
-};
-thread_local ThreadEnd thread_end;
-
-[[gnu::constructor]] void begin_program() {
-    rmem_instrumentation_begins(&hooks);
 }
 
 }  // namespace
@@ -36,8 +27,14 @@ void publish_pending() noexcept {
 }
 
 void begin_thread() noexcept {
-    thread_end.is_known = true;
+    __cxa_thread_atexit_impl([](void*) { rmem_instrumented_thread_ends(&pending); }, nullptr,
+                             &__dso_handle);
     rmem_instrumented_thread_begins(&pending);
 }
 
 }  // namespace rmem::instrumented
+
+// What the linker is asked for by name, so that every program that is linked so has it.
+extern "C" [[gnu::constructor]] void rmem_hooks() {
+    rmem_instrumentation_begins(&rmem::instrumented::hooks);
+}
