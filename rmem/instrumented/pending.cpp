@@ -33,8 +33,3 @@ void begin_thread() noexcept {
 }
 
 }  // namespace rmem::instrumented
-
-// What the linker is asked for by name, so that every program that is linked so has it.
-extern "C" [[gnu::constructor]] void rmem_hooks() {
-    rmem_instrumentation_begins(&rmem::instrumented::hooks);
-}

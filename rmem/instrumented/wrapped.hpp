@@ -14,15 +14,13 @@
 
 namespace rmem::instrumented {
 
-/// A C function's parts; and how its twin of _FORTIFY_SOURCE is called, most often: with the size
-/// of the destination at the end.
+/// A C function's parts.
 template <class F>
 struct Shape;
 template <class R, class... A>
 struct Shape<R(A...)> {
     using Result = R;
     using Arguments = std::tuple<A...>;
-    using Checked = R(A..., std::size_t);
 };
 template <class R, class... A>
 struct Shape<R(A...) noexcept> : Shape<R(A...)> {};
@@ -31,8 +29,6 @@ template <class F>
 using Result = typename Shape<F>::Result;
 template <class F, std::size_t n>
 using Argument = std::tuple_element_t<n, typename Shape<F>::Arguments>;
-template <class F>
-using Checked = typename Shape<F>::Checked;
 
 /// What has been stored.
 inline void bytes(const void* to, std::size_t n) noexcept {
@@ -53,14 +49,18 @@ auto call_then(const Call& call, const Then& then) {
 
 }  // namespace rmem::instrumented
 
+using rmem::instrumented::Argument;
+using rmem::instrumented::call_then;
+using rmem::instrumented::Result;
+
 #define PARAMETERS0(F)
-#define PARAMETERS1(F) rmem::instrumented::Argument<F, 0> a
-#define PARAMETERS2(F) PARAMETERS1(F), rmem::instrumented::Argument<F, 1> b
-#define PARAMETERS3(F) PARAMETERS2(F), rmem::instrumented::Argument<F, 2> c
-#define PARAMETERS4(F) PARAMETERS3(F), rmem::instrumented::Argument<F, 3> d
-#define PARAMETERS5(F) PARAMETERS4(F), rmem::instrumented::Argument<F, 4> e
-#define PARAMETERS6(F) PARAMETERS5(F), rmem::instrumented::Argument<F, 5> f
-#define PARAMETERS7(F) PARAMETERS6(F), rmem::instrumented::Argument<F, 6> g
+#define PARAMETERS1(F) Argument<F, 0> a
+#define PARAMETERS2(F) PARAMETERS1(F), Argument<F, 1> b
+#define PARAMETERS3(F) PARAMETERS2(F), Argument<F, 2> c
+#define PARAMETERS4(F) PARAMETERS3(F), Argument<F, 3> d
+#define PARAMETERS5(F) PARAMETERS4(F), Argument<F, 4> e
+#define PARAMETERS6(F) PARAMETERS5(F), Argument<F, 5> f
+#define PARAMETERS7(F) PARAMETERS6(F), Argument<F, 6> g
 #define ARGUMENTS0
 #define ARGUMENTS1 a
 #define ARGUMENTS2 a, b
@@ -70,12 +70,14 @@ auto call_then(const Call& call, const Then& then) {
 #define ARGUMENTS6 a, b, c, d, e, f
 #define ARGUMENTS7 a, b, c, d, e, f, g
 
-// A function of n arguments, which are called a, b, c, ...; then what it has stored, told from them
-// and from its result.
-#define SHAPED(n, name, F, ...) \
-    extern "C" rmem::instrumented::Result<F> __real_##name(PARAMETERS##n(F)); \
-    HOOK rmem::instrumented::Result<F> __wrap_##name(PARAMETERS##n(F)) { \
-        rmem::instrumented::publish(); \
-        return rmem::instrumented::call_then([&] { return __real_##name(ARGUMENTS##n); }, \
-                         [&]([[maybe_unused]] auto result) noexcept { __VA_ARGS__; }); \
+// A function of the linker's list; then what it has stored, told from its arguments and its result.
+#define HOOKED(name, type, parameters, arguments, ...)                                        \
+    extern "C" type __real_##name parameters;                                                 \
+    HOOK type __wrap_##name parameters {                                                      \
+        rmem::instrumented::publish();                                                        \
+        return call_then([&] { return __real_##name arguments; },                             \
+                         [&]([[maybe_unused]] auto result) noexcept { __VA_ARGS__; });        \
     }
+// One of n arguments, which are called a, b, c, ...
+#define SHAPED(n, name, F, ...) \
+    HOOKED(name, Result<F>, (PARAMETERS##n(F)), (ARGUMENTS##n), __VA_ARGS__)

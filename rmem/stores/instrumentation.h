@@ -43,8 +43,9 @@ typedef struct rmem_instrumentation {
     rmem_pending_store* (*pending_of_thread)(void);
 } rmem_instrumentation;
 
-/* The program has hooks, from its start to its end. */
+/* The program has hooks; a library that is linked as it is has its own, while it is loaded. */
 RMEM_API void rmem_instrumentation_begins(rmem_instrumentation* hooks);
+RMEM_API void rmem_instrumentation_ends(rmem_instrumentation* hooks);
 
 /* A thread that has stored into the range, and that ends: its pending store is published then. */
 RMEM_API void rmem_instrumented_thread_begins(rmem_pending_store* pending);
