@@ -81,7 +81,8 @@ void scanned(const char* at, va_list& to, int converted) noexcept {
         if (type == '\0') return;
         if (*++at == '^' && type == '[') ++at;
         if (type == '[') at = std::strchr(*at == '\0' ? at : at + 1, ']');
-        if (at == nullptr || (!is_skipped && std::strchr("n%", type) == nullptr && converted-- <= 0))
+        if (at == nullptr ||
+            (!is_skipped && std::strchr("n%", type) == nullptr && converted-- <= 0))
             return;
         if (is_skipped || type == '%') continue;
         void* const place = va_arg(to, void*);
@@ -112,18 +113,18 @@ int scan(int (*real)(From, const char*, va_list), From from, const char* format,
 
 #define FILLS(n, name, ...) SHAPED(n, name, decltype(name), __VA_ARGS__)
 // And its twin of _FORTIFY_SOURCE, most of which take the size of the destination at the end.
-#define BOTH(n, name, ...)                                                                       \
-    FILLS(n, name, __VA_ARGS__)                                                                  \
-    HOOKED(__##name##_chk, Result<decltype(name)>, (PARAMETERS##n(decltype(name)), std::size_t size), \
-           (ARGUMENTS##n, size), __VA_ARGS__)
-#define VARIES(n, name, parameters, ...)     \
-    HOOK int __wrap_##name parameters {      \
-        publish();                           \
-        va_list list;                        \
-        va_start(list, format);              \
-        const int result = __VA_ARGS__;      \
-        va_end(list);                        \
-        return result;                       \
+#define BOTH(n, name, ...)                         \
+    FILLS(n, name, __VA_ARGS__)                    \
+    HOOKED(__##name##_chk, Result<decltype(name)>, \
+           (PARAMETERS##n(decltype(name)), std::size_t size), (ARGUMENTS##n, size), __VA_ARGS__)
+#define VARIES(n, name, parameters, ...) \
+    HOOK int __wrap_##name parameters {  \
+        publish();                       \
+        va_list list;                    \
+        va_start(list, format);          \
+        const int result = __VA_ARGS__;  \
+        va_end(list);                    \
+        return result;                   \
     }
 #define WAITS(n, name) SHAPED(n, name, decltype(name), )
 

@@ -71,12 +71,12 @@ using rmem::instrumented::Result;
 #define ARGUMENTS7 a, b, c, d, e, f, g
 
 // A function of the linker's list; then what it has stored, told from its arguments and its result.
-#define HOOKED(name, type, parameters, arguments, ...)                                        \
-    extern "C" type __real_##name parameters;                                                 \
-    HOOK type __wrap_##name parameters {                                                      \
-        rmem::instrumented::publish();                                                        \
-        return call_then([&] { return __real_##name arguments; },                             \
-                         [&]([[maybe_unused]] auto result) noexcept { __VA_ARGS__; });        \
+#define HOOKED(name, type, parameters, arguments, ...)                                 \
+    extern "C" type __real_##name parameters;                                          \
+    HOOK type __wrap_##name parameters {                                               \
+        rmem::instrumented::publish();                                                 \
+        return call_then([&] { return __real_##name arguments; },                      \
+                         [&]([[maybe_unused]] auto result) noexcept { __VA_ARGS__; }); \
     }
 // One of n arguments, which are called a, b, c, ...
 #define SHAPED(n, name, F, ...) \

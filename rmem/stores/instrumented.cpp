@@ -31,19 +31,8 @@ InstrumentedStores* hooked_view_at(std::uintptr_t address) noexcept {
     return nullptr;
 }
 
-/// The hooks of the program, and of each library that is linked as it is: so many, some of them null.
-std::array<std::atomic<rmem_instrumentation*>, 64> hooked{};
-std::atomic<std::size_t> hooked_count{0};
-
-template <class Use>
-void for_each_hooks(const Use& use) noexcept {
-    // (3) - this acquire-load synchronizes-with the release-store (4)
-    const std::size_t count = hooked_count.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < count; ++i) {
-        // (5) - this acquire-load synchronizes-with the release-store (6)
-        if (auto* const hooks = hooked[i].load(std::memory_order_acquire)) use(*hooks);
-    }
-}
+/// The hooks of the program, and of each library that is linked as it is, while it is loaded.
+std::array<std::atomic<rmem_instrumentation*>, 8> hooked{};
 
 /// What the program has told. Leaked on purpose: its threads end after this library's objects.
 struct Program {
@@ -66,11 +55,14 @@ void tell_range() noexcept {
         begin = std::min(begin, reinterpret_cast<std::uintptr_t>(view->memory()));
         end = std::max(end, reinterpret_cast<std::uintptr_t>(view->memory()) + view->bytes());
     }
-    for_each_hooks([&](rmem_instrumentation& hooks) {
-        hooks.bytes = 0;  // meanwhile nothing is in it
-        hooks.begin = begin;
-        hooks.bytes = end > begin ? end - begin : 0;
-    });
+    for (const auto& one : hooked) {
+        // relaxed is enough: the mutex orders it
+        rmem_instrumentation* const hooks = one.load(std::memory_order_relaxed);
+        if (hooks == nullptr) continue;
+        hooks->bytes = 0;  // meanwhile nothing is in it
+        hooks->begin = begin;
+        hooks->bytes = end > begin ? end - begin : 0;
+    }
 }
 
 /// Publishes what threads have stored that have had no hook since the last look.
@@ -144,53 +136,47 @@ void InstrumentedStores::stored(std::uintptr_t address, std::size_t bytes) noexc
 }
 
 void InstrumentedStores::publish_own() noexcept {
-    for_each_hooks([](const rmem_instrumentation& hooks) {
-        rmem_pending_store* const pending = hooks.pending_of_thread();
+    for (const auto& one : hooked) {
+        // (3) - this acquire-load synchronizes-with the release-exchange (4)
+        const rmem_instrumentation* const hooks = one.load(std::memory_order_acquire);
+        if (hooks == nullptr) continue;
+        rmem_pending_store* const pending = hooks->pending_of_thread();
         const std::uintptr_t bytes = pending->bytes;
         pending->bytes = 0;
         if (bytes != 0) rmem_publish_store(pending->address, bytes);
-    });
+    }
 }
 
 bool is_instrumented() noexcept {
-    bool is_any = false;
-    for_each_hooks([&](const rmem_instrumentation&) { is_any = true; });
-    return is_any;
+    return std::any_of(hooked.begin(), hooked.end(), [](const auto& one) {
+        // relaxed is enough: whether there are any
+        return one.load(std::memory_order_relaxed) != nullptr;
+    });
 }
 
 }  // namespace rmem::stores
 
 // ---- For the hooks
 
-using rmem::stores::hooked;
-using rmem::stores::hooked_count;
 using rmem::stores::Program;
 
 extern "C" {
 
 void rmem_instrumentation_begins(rmem_instrumentation* hooks) {
     const std::lock_guard lock(Program::get().mutex);
-    const auto free = std::find_if(hooked.begin(), hooked.end(), [](const auto& one) {
-        // relaxed is enough: the mutex orders it
-        return one.load(std::memory_order_relaxed) == nullptr;
-    });
-    if (free == hooked.end()) {
-        std::fputs("rmem: 64 libraries that rmem-cc has linked are loaded already\n", stderr);
-        std::abort();
+    for (auto& one : rmem::stores::hooked) {
+        rmem_instrumentation* none = nullptr;
+        // (4) - this release-exchange synchronizes-with the acquire-load (3)
+        if (one.compare_exchange_strong(none, hooks, std::memory_order_release))
+            return rmem::stores::tell_range();
     }
-    // (6) - this release-store synchronizes-with the acquire-load (5)
-    free->store(hooks, std::memory_order_release);
-    const auto count = static_cast<std::size_t>(free - hooked.begin()) + 1;
-    // (4) - this release-store synchronizes-with the acquire-load (3)
-    // relaxed is enough: the mutex orders it
-    hooked_count.store(std::max(count, hooked_count.load(std::memory_order_relaxed)),
-                       std::memory_order_release);
-    rmem::stores::tell_range();
+    std::fputs("rmem: 8 libraries that rmem-cc has linked are loaded already, the most\n", stderr);
+    std::abort();
 }
 
 void rmem_instrumentation_ends(rmem_instrumentation* hooks) {
     const std::lock_guard lock(Program::get().mutex);
-    for (auto& one : hooked) {
+    for (auto& one : rmem::stores::hooked) {
         rmem_instrumentation* ended = hooks;
         // relaxed is enough: the library that ends stores no more
         one.compare_exchange_strong(ended, nullptr, std::memory_order_relaxed);
