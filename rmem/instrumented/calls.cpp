@@ -39,6 +39,7 @@ extern "C" [[gnu::constructor]] void rmem_hooks() {
     rmem_instrumentation_begins(&hooks);
 }
 extern "C" [[gnu::destructor]] void rmem_hooks_end() {
+    publish();
     rmem_instrumentation_ends(&hooks);
 }
 

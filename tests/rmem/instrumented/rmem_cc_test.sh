@@ -118,6 +118,7 @@ int main(void) {
     void* late = dlopen("./late.so", RTLD_NOW);
     ((void (*)(void*))dlsym(late, "store"))(memory);
     uint64_t captured = 0;
+    rmem_flush(node, RMEM_FOREVER);
     rmem_counter(node, "stores_captured", &captured);
     return dlclose(late) != 0 || rmem_close(node) < 0 || captured != 1;
 }
