@@ -50,6 +50,10 @@ template <class T>
 void value(const T* to) noexcept {
     bytes(to, sizeof(T));
 }
+template <class T>
+void filled(int result, const T* to) noexcept {
+    if (result == 0) value(to);
+}
 void received(const void* to, ssize_t n, std::size_t room) noexcept {
     if (n > 0) bytes(to, std::min(static_cast<std::size_t>(n), room));
 }
@@ -192,11 +196,12 @@ BOTH(2, realpath, text(result))
 BOTH(2, gethostname, text(result == 0 ? a : nullptr))
 FILLS(4, inet_ntop, text(result != nullptr ? c : nullptr))
 FILLS(3, inet_pton, bytes(c, result != 1 ? 0 : a == AF_INET ? 4 : 16))
-FILLS(2, stat, value(b)) FILLS(2, fstat, value(b)) FILLS(2, lstat, value(b))
-FILLS(2, getrusage, value(b)) FILLS(1, uname, value(a)) FILLS(2, sem_getvalue, value(b))
+FILLS(2, stat, filled(result, b)) FILLS(2, fstat, filled(result, b))
+FILLS(2, lstat, filled(result, b)) FILLS(1, uname, filled(result, a))
+FILLS(2, getrusage, filled(result, b)) FILLS(2, sem_getvalue, filled(result, b))
 
-FILLS(2, clock_gettime, value(b)) FILLS(2, clock_getres, value(b)) FILLS(1, time, value(a))
-FILLS(2, gettimeofday, value(a)) FILLS(1, times, value(a))
+FILLS(2, clock_gettime, filled(result, b)) FILLS(2, clock_getres, filled(result, b))
+FILLS(2, gettimeofday, filled(result, a)) FILLS(1, time, value(a)) FILLS(1, times, value(a))
 FILLS(2, localtime_r, value(result)) FILLS(2, gmtime_r, value(result))
 FILLS(1, mktime, value(a)) FILLS(1, timegm, value(a))
 FILLS(2, ctime_r, text(result)) FILLS(2, asctime_r, text(result))
@@ -210,7 +215,8 @@ FILLS(3, sincos, (value(b), value(c))) FILLS(3, sincosf, (value(b), value(c)))
 
 WAITS(1, usleep) WAITS(1, sleep) WAITS(2, nanosleep) WAITS(4, clock_nanosleep)
 WAITS(0, sched_yield) WAITS(0, pause) WAITS(3, poll) WAITS(5, select) WAITS(3, write) WAITS(4, send)
-FILLS(2, pthread_join, value(b)) WAITS(1, pthread_mutex_lock) WAITS(1, pthread_mutex_unlock)
+FILLS(2, pthread_join, filled(result, b))
+WAITS(1, pthread_mutex_lock) WAITS(1, pthread_mutex_unlock)
 WAITS(2, pthread_cond_wait) WAITS(3, pthread_cond_timedwait) WAITS(1, pthread_cond_signal)
 WAITS(1, pthread_cond_broadcast) WAITS(1, pthread_barrier_wait)
 WAITS(1, sem_wait) WAITS(2, sem_timedwait) WAITS(1, sem_post)

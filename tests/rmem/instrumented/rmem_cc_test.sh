@@ -50,7 +50,8 @@ ln -s "$RMEM_BUILD_DIR/rmem/rmem-cc" my-cc
 mkdir copy && cp "$RMEM_BUILD_DIR/rmem/rmem-cc" copy
 mkdir bin && ln -s "$RMEM_BUILD_DIR/rmem/rmem-cc" bin/cc
 printf '#!/bin/sh\nexec rmem-cc "$@"\n' >script && chmod +x script
-for CC in ./my-cc copy/rmem-cc "$work/copy/rmem-cc" ./script "./script -g" "env rmem-cc" "gcc -m64"; do
+for CC in ./my-cc copy/rmem-cc "$work/copy/rmem-cc" "gcc -m64" ./script "./script -g" \
+    "env rmem-cc"; do
     has_hooks rmem-cc -o rig rig.c twice.c
 done
 PATH=$work/bin:$PATH has_hooks make -B CC=cc
