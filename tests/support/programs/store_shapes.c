@@ -86,11 +86,16 @@ SHAPE(unaligned_words) {
         *(vector##n##_##type*)(slot + 512) = v;                                 \
     }
 VECTOR(4, char)
-VECTOR(8, int) VECTOR(16, float) VECTOR(16, char) VECTOR(32, float) VECTOR(32, char)
-    VECTOR(64, double) VECTOR(64, int)
+VECTOR(8, int)
+VECTOR(16, float)
+VECTOR(16, char)
+VECTOR(32, float)
+VECTOR(32, char)
+VECTOR(64, double)
+VECTOR(64, int)
 
-    /* ---- Loops that are vectorised */
-    SHAPE(loop_of_bytes) {
+/* ---- Loops that are vectorised */
+SHAPE(loop_of_bytes) {
     for (int i = 0; i < 300 * one; ++i) slot[i] = (unsigned char)(i | 1);
 }
 SHAPE(loop_of_words) {
@@ -148,8 +153,15 @@ SHAPE(pointers_on_the_stack) {
         *(struct of_##n*)(void*)(slot + 1024) = (struct of_##n){{1}};    \
     }
 STRUCT(1)
-STRUCT(3) STRUCT(8) STRUCT(12) STRUCT(16) STRUCT(24) STRUCT(33) STRUCT(48) STRUCT(64)
-    STRUCT(500) struct mixed {
+STRUCT(3)
+STRUCT(8)
+STRUCT(12)
+STRUCT(16)
+STRUCT(24)
+STRUCT(33)
+STRUCT(48)
+STRUCT(64)
+STRUCT(500) struct mixed {
     int i;
     double d;
     char c;
@@ -212,9 +224,13 @@ SHAPE(unions) {
         *(struct of_##n*)(void*)slot = make_##n();           \
     }
 RETURNS(3)
-RETURNS(8) RETURNS(12) RETURNS(16) RETURNS(48) RETURNS(500)
+RETURNS(8)
+RETURNS(12)
+RETURNS(16)
+RETURNS(48)
+RETURNS(500)
 #endif
-    static inline void set_inline(unsigned char* slot) {
+static inline void set_inline(unsigned char* slot) {
     AT(int, 0) = one;
     slot[99] = 9;
 }
@@ -259,10 +275,12 @@ SHAPE(atomic_flags) {
 }
 
 /* ---- Copies and fills of every size, as calls and as builtins */
-#define SIZES(DO)                                                                               \
-    DO(1)                                                                                       \
-    DO(2) DO(3) DO(4) DO(5) DO(7) DO(8) DO(12) DO(15) DO(16) DO(17) DO(24) DO(31) DO(32) DO(33) \
-        DO(48) DO(63) DO(64)
+#define SIZES(DO) \
+    DO(1)         \
+    DO(2)         \
+    DO(3)         \
+    DO(4)         \
+    DO(5) DO(7) DO(8) DO(12) DO(15) DO(16) DO(17) DO(24) DO(31) DO(32) DO(33) DO(48) DO(63) DO(64)
 #define COPY(n)             \
     memcpy(slot, bytes, n); \
     slot += 100;
