@@ -7,7 +7,7 @@
 /// Data paths never throw: they return values, because back-pressure and dead peers are expected.
 ///
 /// The sentence names the object, what was found and what to do. `name_of(code)` is stable and
-/// keys the table in docs/errors.md, so users can search for the message.
+/// is explained in rmem-errors(7), so users can search for the message.
 
 #include <stdexcept>
 #include <string>

@@ -25,12 +25,12 @@ errors=$(sed -n 's/.*return "\([a-z-]*\)";.*/\1/p' rmem/error.cpp | grep -v '^un
     exit 1
 }
 for name in $errors; do
-    says docs/errors.md "| \`$name\` |" "the error"
+    says docs/man/rmem-errors.7 ".It Li $name" "the error"
 done
 codes=$(grep -o '\bRMEM_E[A-Z]* *= *-' rmem/codes.h | grep -o '_E[A-Z]*')
 [[ $(wc -w <<<"$codes") -ge 11 ]] || { echo "FAILED: found no codes in rmem/codes.h"; exit 1; }
 for code in $codes; do
-    says docs/errors.md "| \`RMEM$code\`, \`BBP$code\` |" "the code"
+    says docs/man/rmem-errors.7 ".It Dv RMEM$code , BBP$code" "the code"
     says docs/man/rmem_strerror.3 "RMEM$code" "the code"
     says docs/man/bbp_strerror.3 "BBP$code" "the code"
     says billboard/bbp.h "BBP$code" "the code"
@@ -99,6 +99,8 @@ for page in docs/man/*.[37]; do
         fi
     done
 done
+
+python3 -B tests/docs/card_calls.py || missing=1
 
 # Of the class rmem::Node: what is declared between `public:` and `private:` and begins a line.
 members=$(sed -n '/^class RMEM_API Node/,/^private:/p' rmem/node.hpp |

@@ -76,7 +76,7 @@ Finding check_making() {
     } catch (const rmem::Error& error) {
         finding.verdict = Verdict::fail;
         finding.found = error.what();
-        finding.advice = "the sentence says what to do; docs/errors.md has more under its [name]";
+        finding.advice = "the sentence says what to do; rmem-errors(7) has more under its [name]";
     }
     return finding;
 }
