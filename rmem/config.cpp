@@ -185,7 +185,7 @@ void RingConfig::check() const {
     if (!is_known(link)) {
         throw Error(Errc::unknown_link,
                     fmt::format("there is no link of number {}; give direct, ring, "
-                                "udp or sim (RMEM_LINK)",
+                                "udp or fabric (RMEM_LINK)",
                                 static_cast<unsigned>(link)));
     }
     check_bytes("the memory of a ring (RMEM_SIZE)", user_bytes, kWordBytes, kMaxUserBytes);

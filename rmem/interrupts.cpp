@@ -61,11 +61,13 @@ private:
 void check_watchable(const RingConfig& config, std::size_t offset, std::size_t bytes) {
     const std::size_t size = config.user_bytes;
     if (bytes > 0 && offset < size && bytes <= size - offset) return;
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("{} bytes at {:#x} are not within the memory of ring '{}', which has {} "
-                    "bytes; give a range inside it",
-                    bytes, offset, config.name, size));
+    throw Error(Errc::invalid_argument,
+                bytes == 0
+                    ? fmt::format("a range of no bytes at {:#x} of ring '{}'; give at least one",
+                                  offset, config.name)
+                    : fmt::format("{} bytes at {:#x} are not within the memory of ring '{}', which "
+                                  "has {} bytes; give a range inside it",
+                                  bytes, offset, config.name, size));
 }
 
 void check_sendable(const RingConfig& config, unsigned to, unsigned number) {

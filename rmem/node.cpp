@@ -404,6 +404,7 @@ void Node::poll() {
 
 void Node::set_sync_words(std::size_t offset, std::size_t bytes) {
     check_watchable(config(), offset, bytes);
+    impl_->check_word(offset);
     if (CapturedStores* const captured = impl_->captured()) captured->set_sync(offset, bytes);
 }
 

@@ -168,8 +168,8 @@ public:
     /// The memory, for plain stores that travel (rmem/stores/mode.hpp): on `direct` the bank
     /// itself, where stores wake and interrupt nobody; elsewhere a view of it, whose stores are
     /// captured. Asked for again it is the same, and of the same mode. From then on any thread may
-    /// store, and make the calls of this node. Throws Error(unknown_link) where the mode is not to
-    /// be had.
+    /// store, and make the calls of this node. Throws Error(invalid_argument) where the mode is not
+    /// to be had.
     std::byte* stores(StoresMode mode);
     /// Where stores are found by comparing (StoresMode::scan, after stores()), these whole words
     /// leave after all else that is found with them: a program stores its data, and then one of

@@ -323,7 +323,8 @@ int rmem_next_interrupt(rmem_node* node, rmem_interrupt* interrupt, int64_t time
         if (!taken) {
             return fail(RMEM_ETIMEDOUT,
                         "no interrupt came within the deadline; allow more time, or look whether "
-                        "the word is watched, and marked by its writer");
+                        "the word is watched, and marked by its writer; a callback, where there "
+                        "is one (rmem_on_interrupt), takes them all");
         }
         *interrupt = in_c(*taken);
         return RMEM_OK;

@@ -194,7 +194,8 @@ int parse_and_run(CLI::App& app, Words words) {
     } catch (const CLI::ParseError& wrong) {
         const std::string title = title_of(chosen(app));
         if (wrong.get_exit_code() != 0) {
-            complain(fmt::format("{}: {}; `{} --help` says more", title, wrong.what(), title));
+            complain(fmt::format("{}: {}; `{} --help` says more", title,
+                                 cli::sentence_of(chosen(app), wrong), title));
             return kExitUsage;
         }
         std::ostringstream text;  // --help or --version
@@ -213,6 +214,10 @@ int run_command_line(Words words, std::span<const AddCommand> commands) {
     app.footer(kOverview);
     app.require_subcommand(1);
     app.get_formatter()->column_width(34);
+    const auto labels = app.get_formatter();
+    labels->label("REQUIRED", "");
+    labels->label("Needs", "with");
+    labels->label("Excludes", "not with");
     for (const AddCommand add : commands) add(line);
     const auto say = [&app](const std::exception& error) {
         complain(fmt::format("{}: {}", title_of(chosen(app)), error.what()));

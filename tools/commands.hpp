@@ -52,6 +52,7 @@ void add_make(cli::App& app);
 void add_peek(cli::App& app);
 void add_poke(cli::App& app);
 void add_dump(cli::App& app);
+void add_wait(cli::App& app);
 void add_watch(cli::App& app);
 void add_info(cli::App& app);
 void add_list(cli::App& app);

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/options.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <map>
+#include <limits>
 #include <optional>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,17 +22,50 @@ namespace cli {
 Check::Check(const CLI::Validator& validator)
     : validator_(std::make_shared<CLI::Validator>(validator)) {}
 
-Check is_member(std::initializer_list<const char*> words) {
-    return Check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())));
+namespace {
+
+/// A value that `is_right` refuses "is 'x'; give ` wanted`".
+template <class IsRight>
+CLI::Validator wanting(std::string wanted, std::string shown, IsRight is_right) {
+    return {[=](std::string& given) {
+                return is_right(given) ? "" : fmt::format("is '{}'; give {}", given, wanted);
+            },
+            std::move(shown)};
 }
 
-Check positive_number() {
-    return Check(CLI::PositiveNumber);
+/// Numbers of a type, of which CLI11 takes a negative one for a large one.
+template <class T>
+CLI::Validator within(T low, T high, bool is_shown = true) {
+    const bool is_open = sizeof(T) == 8 && high == std::numeric_limits<T>::max();
+    const std::string limits =
+        is_open ? fmt::format("{} or more", low) : fmt::format("{} to {}", low, high);
+    const char* const kind = std::is_floating_point_v<T> ? "a number" : "a whole number";
+    return wanting(fmt::format("{}, {}", kind, limits), is_shown ? limits : "",
+                   [=](const std::string& given) {
+                       T value{};
+                       return CLI::detail::lexical_cast(given, value) && value >= low &&
+                              value <= high && (std::is_signed_v<T> || !given.starts_with('-'));
+                   });
+}
+
+}  // namespace
+
+Check is_member(std::initializer_list<const char*> words) {
+    const std::vector<std::string> all(words.begin(), words.end());
+    return Check(
+        wanting(fmt::format("{} or {}", fmt::join(all.begin(), all.end() - 1, ", "), all.back()),
+                "", [all](const std::string& given) {
+                    return std::find(all.begin(), all.end(), given) != all.end();
+                }));
+}
+
+Check at_least_one() {
+    return Check(within(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max()));
 }
 
 template <class T>
 Check range(T low, T high) {
-    return Check(CLI::Range(low, high));
+    return Check(within(low, high));
 }
 
 template Check range(int, int);
@@ -40,7 +79,7 @@ Option* Option::required() {
 }
 
 Option* Option::check(const Check& check) {
-    option_->check(check.validator());
+    option_->transform(check.validator());  // before what add_option() looks for
     return this;
 }
 
@@ -122,7 +161,12 @@ App* App::group(const std::string& name) {
 
 template <class T>
 Option* App::add_option(const std::string& names, T& value, const std::string& meaning) {
-    return &parts_->options.emplace_back(*app_.add_option(names, value, meaning));
+    CLI::Option* const option = app_.add_option(names, value, meaning);
+    using Number = typename CLI::detail::wrapped_type<T, T>::type;
+    constexpr bool is_count = std::is_unsigned_v<Number> && sizeof(Number) > 1;  // a text's is char
+    if constexpr (is_count || std::is_floating_point_v<Number>)
+        option->check(within(Number{0}, std::numeric_limits<Number>::max(), false));
+    return &parts_->options.emplace_back(*option);
 }
 
 #define RMEM_OPTION_OF(...) \
@@ -145,6 +189,38 @@ RMEM_OPTION_OF(std::vector<std::size_t>);
 
 Option* App::add_flag(const std::string& names, bool& value, const std::string& meaning) {
     return &parts_->options.emplace_back(*app_.add_flag(names, value, meaning));
+}
+
+std::string sentence_of(const CLI::App& command, const CLI::Error& wrong) {
+    const std::string said = wrong.what(), kind = wrong.get_name();
+    const auto split = [&said](std::string_view mark) {
+        const std::size_t at = said.find(mark);
+        return std::pair(said.substr(0, at),
+                         at == std::string::npos ? "" : said.substr(at + mark.size()));
+    };
+    if (kind == "RequiredError" || kind == "ArgumentMismatch") {
+        const bool is_missing = kind == "RequiredError";
+        const std::string name = split(is_missing ? " is required" : ":").first;
+        if (name == "A subcommand") return "a command is missing";
+        const CLI::Option* option = command.get_option_no_throw(name);
+        const bool is_word = option != nullptr && option->get_positional();
+        return fmt::format("{} {}{}", is_word ? option->get_name(true) : name,
+                           is_missing ? "is missing" : "lacks a value",
+                           option ? fmt::format(" ({})", option->get_description()) : "");
+    }
+    if (kind == "ExcludesError") {
+        const auto [one, other] = split(" excludes ");
+        return fmt::format("{} and {} do not go together; leave one of them out", one, other);
+    }
+    if (kind == "RequiresError") {
+        const auto [one, other] = split(" requires ");
+        return fmt::format("{} goes with {} alone; give {} as well, or leave {} out", one, other,
+                           other, one);
+    }
+    if (said.starts_with("The following argument"))
+        return fmt::format("there is no place for '{}'; leave it out", split(": ").second);
+    const auto [name, problem] = split(": is '");  // of a check
+    return problem.empty() ? said : fmt::format("{} is '{}", name, problem);
 }
 
 void miss(const std::string& name) {

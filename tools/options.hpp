@@ -18,6 +18,7 @@
 
 namespace CLI {
 class App;
+class Error;
 class Option;
 class Validator;
 }  // namespace CLI
@@ -35,7 +36,7 @@ private:
 };
 
 Check is_member(std::initializer_list<const char*> words);
-Check positive_number();
+Check at_least_one();
 
 /// From `low` to `high`, both included; defined for the types that options have.
 template <class T>
@@ -87,6 +88,10 @@ private:
     ::CLI::App& app_;
     std::unique_ptr<Parts> parts_;
 };
+
+/// What the parser found wrong in a line of this command: the word, what is wrong with it, and what
+/// to give.
+std::string sentence_of(const ::CLI::App& command, const ::CLI::Error& wrong);
 
 /// `name` must be given.
 [[noreturn]] void miss(const std::string& name);

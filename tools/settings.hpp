@@ -26,7 +26,7 @@ inline constexpr Setting kRingSettings[] = {
     {"--layout", "RMEM_LAYOUT", "Layout of the billboard: inline or paper"},
     {"--partition", "RMEM_PARTITION", "Bytes of each rank's data partition, such as 64K"},
     {"--bound", "RMEM_BOUND", "Promised propagation, such as 10us"},
-    {"--faults", "RMEM_FAULTS", "Faults to inject; rmem(7) has them all"},
+    {"--faults", "RMEM_FAULTS", "Faults to inject on ring, udp or fabric; rmem(7) has them all"},
     {"--join-timeout", "RMEM_JOIN_TIMEOUT", "How long to wait for the others, such as 30s"},
     {"--unix-group", "RMEM_UNIX_GROUP", "Share the ring with this group of users"},
 };

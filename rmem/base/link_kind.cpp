@@ -46,10 +46,9 @@ LinkKind parse_link(const std::string& text) {
     }
     std::vector<std::string> names;
     for (const auto& entry : kLinkNames) names.emplace_back(entry.name);
-    throw Error(
-        Errc::unknown_link,
-        fmt::format("there is no link '{}' (RMEM_LINK){}; give direct, ring, udp, fabric or sim",
-                    text, did_you_mean(text, names)));
+    throw Error(Errc::unknown_link,
+                fmt::format("there is no link '{}' (RMEM_LINK){}; give direct, ring, udp or fabric",
+                            text, did_you_mean(text, names)));
 }
 
 }  // namespace rmem

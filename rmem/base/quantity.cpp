@@ -34,14 +34,18 @@ constexpr std::array<Unit, 4> kTimeUnits = {{
     {"s", 1'000'000'000},
 }};
 
-/// A number and one of `units`, at most `max`. `plain` makes the plain form of a unit's other ones.
+/// A number, of a size hexadecimal after 0x, and one of `units`, at most `max`. `plain` makes the
+/// plain form of a unit's other ones.
 std::uint64_t parse_with_unit(
     const std::string& what, const std::string& text, std::span<const Unit> units,
     std::uint64_t max, const std::string& wanted,
     std::string (*plain)(std::string_view) = [](std::string_view s) { return std::string(s); }) {
     std::uint64_t number = 0;
     const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    const bool is_hex =
+        units.data() == kSizeUnits.data() && (text.starts_with("0x") || text.starts_with("0X"));
+    const auto [rest, error] =
+        std::from_chars(text.data() + (is_hex ? 2 : 0), end, number, is_hex ? 16 : 10);
     if (error != std::errc{}) throw malformed_setting(what, text, wanted);
     const std::string suffix = plain({rest, static_cast<std::size_t>(end - rest)});
     const auto unit =
@@ -79,7 +83,7 @@ Error malformed_setting(const std::string& what, const std::string& text,
 
 std::size_t parse_size(const std::string& what, const std::string& text) {
     return parse_with_unit(what, text, kSizeUnits, std::numeric_limits<std::size_t>::max(),
-                           "a number of bytes such as 4096, 64K, 8M or 1G", plain_size_unit);
+                           "a number of bytes such as 4096, 0x1000, 64K or 8M", plain_size_unit);
 }
 
 std::string size_setting(std::size_t bytes) {

@@ -13,8 +13,8 @@
 
 namespace rmem {
 
-/// "4096", "64K", "8M", "1G", also as 64k, 64KB or 64KiB; "250ns", "10us", "5ms", "2s". `what`
-/// names the object in the error.
+/// "4096", "0x1000", "64K", "8M", "1G", also as 64k, 64KB or 64KiB; "250ns", "10us", "5ms", "2s".
+/// `what` names the object in the error.
 RMEM_API std::size_t parse_size(const std::string& what, const std::string& text);
 RMEM_API std::int64_t parse_duration_ns(const std::string& what, const std::string& text);
 RMEM_API unsigned parse_unsigned(const std::string& what, const std::string& text, unsigned max);

@@ -2,18 +2,74 @@
 #include "rmem/base/small_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
 
 namespace rmem {
 
-std::string small_file(const char* path) {
+namespace {
+
+/// As much of it as that. `error`: of errno, or 0.
+std::string start_of(const char* path, std::size_t most, int& error) {
     const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    error = fd < 0 ? errno : 0;
     if (fd < 0) return {};
-    std::string text(kSmallFileBytes, '\0');
-    const auto bytes = ::read(fd, text.data(), text.size());
+    std::string text(most, '\0');
+    std::size_t size = 0;
+    ssize_t got = 0;
+    do {
+        got = ::read(fd, text.data() + size, most - size);
+        if (got > 0) size += static_cast<std::size_t>(got);
+    } while (got > 0 && size < most);
+    if (got < 0) error = errno;
     ::close(fd);
-    text.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+    text.resize(size);
     return text;
+}
+
+const char* advice_for(int error) noexcept {
+    switch (error) {
+        case ENOENT:
+        case ENOTDIR: return "; look whether the name is right, and its folder there";
+        case EISDIR: return "; name a file";
+        case EACCES:
+        case EPERM:
+        case EROFS: return "; name another place, or ask its owner for access";
+        case ENOSPC:
+        case EDQUOT:
+        case EFBIG: return "; make room there, or name another place";
+        case EMFILE:
+        case ENFILE: return "; close other files, or raise the limit (ulimit -n)";
+        case ENOMEM:
+        case EAGAIN: return "; end other processes, or raise the limit (ulimit -u, -v)";
+        default: return "";
+    }
+}
+
+}  // namespace
+
+std::string small_file(const char* path) {
+    int error = 0;
+    return start_of(path, kSmallFileBytes, error);
+}
+
+std::string user_file(const std::string& path, const std::string& what, Errc code) {
+    int error = 0;
+    std::string text = start_of(path.c_str(), kUserFileBytes + 1, error);
+    if (error != 0) {
+        throw Error(code,
+                    fmt::format("{} '{}' cannot be read: {}", what, path, system_words(error)));
+    }
+    if (text.size() <= kUserFileBytes) return text;
+    throw Error(code, fmt::format("{} '{}' has more than {} bytes; is it the right file?", what,
+                                  path, kUserFileBytes));
+}
+
+std::string system_words(int error) {
+    return std::generic_category().message(error) + advice_for(error);
 }
 
 }  // namespace rmem

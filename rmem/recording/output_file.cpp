@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/recording/output_file.hpp"
 
+#include "rmem/base/small_file.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 namespace rmem {
 
 namespace {
-
-std::string words_of(int error) {
-    return std::generic_category().message(error);
-}
 
 Errc kind_of(int error) noexcept {
     if (error == ENOSPC || error == EDQUOT || error == EFBIG) return Errc::no_space;
@@ -35,7 +32,7 @@ int open_new(const std::string& path, bool replace) {
                 "there is a '{}' already; remove it, give another name, or replace it (--replace)",
                 path));
     }
-    throw Error(kind_of(error), fmt::format("'{}' cannot be made: {}", path, words_of(error)));
+    throw Error(kind_of(error), fmt::format("'{}' cannot be made: {}", path, system_words(error)));
 }
 
 }  // namespace
@@ -86,7 +83,7 @@ Error OutputFile::failure(const std::string& kept) const {
     const Errc kind = kind_of(error_);
     const char* what =
         kind == Errc::no_space ? "there is no room for more of" : "no more can be written to";
-    return {kind, fmt::format("{} '{}' ({}); {}", what, path_, words_of(error_), kept)};
+    return {kind, fmt::format("{} '{}' ({}); {}", what, path_, system_words(error_), kept)};
 }
 
 }  // namespace rmem

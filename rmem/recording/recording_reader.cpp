@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/recording/recording_reader.hpp"
 
+#include "rmem/base/small_file.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,7 +10,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 namespace rmem {
@@ -25,8 +26,7 @@ static_assert(kScanBytes <= kMaxPayloadBytes);
 
 Error unreadable(const std::string& name, int error) {
     const Errc kind = error == EACCES || error == EPERM ? Errc::not_permitted : Errc::system;
-    return {kind, fmt::format("the recording '{}' cannot be read: {}", name,
-                              std::generic_category().message(error))};
+    return {kind, fmt::format("the recording '{}' cannot be read: {}", name, system_words(error))};
 }
 
 int open_to_read(const std::string& path) {

@@ -20,17 +20,19 @@ std::string bound_text(std::int64_t ns) {
 
 }  // namespace
 
+std::vector<GivenSetting> settings_of(const RingConfig& config) {
+    return {
+        {"RMEM_LINK", name_of(config.link)},          {"RMEM_RANKS", std::to_string(config.ranks)},
+        {"RMEM_NODES", std::to_string(config.nodes)}, {"RMEM_SIZE", size_text(config.user_bytes)},
+        {"RMEM_TIMING", to_string(config.timing)},    {"RMEM_BOUND", bound_text(config.bound_ns)}};
+}
+
 std::vector<Difference> differences_of(const RingConfig& there, const RingConfig& here) {
     std::vector<Difference> found;
-    const auto compare = [&found](const char* variable, std::string a, std::string b) {
-        if (a != b) found.push_back({variable, std::move(a), std::move(b)});
-    };
-    compare("RMEM_LINK", name_of(there.link), name_of(here.link));
-    compare("RMEM_RANKS", std::to_string(there.ranks), std::to_string(here.ranks));
-    compare("RMEM_NODES", std::to_string(there.nodes), std::to_string(here.nodes));
-    compare("RMEM_SIZE", size_text(there.user_bytes), size_text(here.user_bytes));
-    compare("RMEM_TIMING", to_string(there.timing), to_string(here.timing));
-    compare("RMEM_BOUND", bound_text(there.bound_ns), bound_text(here.bound_ns));
+    const auto a = settings_of(there), b = settings_of(here);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].second != b[i].second) found.push_back({a[i].first, a[i].second, b[i].second});
+    }
     return found;
 }
 

@@ -23,13 +23,19 @@ namespace rmem {
 
 class Ring;
 
+/// A variable, and its value as a user gives it.
+using GivenSetting = std::pair<const char*, std::string>;
+
+/// The settings of users that make a ring; not the system regions, which follow from others.
+RMEM_API std::vector<GivenSetting> settings_of(const RingConfig& config);
+
 /// A setting of which a ring and a process that joins it have two values, as their users give them.
 struct Difference {
     const char* variable;
     std::string there, here;
 };
 
-/// In what the settings of users differ; not the system regions, which follow from others.
+/// In what those differ.
 RMEM_API std::vector<Difference> differences_of(const RingConfig& there, const RingConfig& here);
 
 /// The error that names them all.

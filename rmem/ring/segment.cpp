@@ -2,6 +2,7 @@
 #include "rmem/ring/segment.hpp"
 
 #include "rmem/base/marks.hpp"
+#include "rmem/base/small_file.hpp"
 #include "rmem/ring/bell.hpp"
 #include "rmem/ring/segment_names.hpp"
 
@@ -62,7 +63,7 @@ ForkGuard& fork_guard() {
                                 "made with RMEM_UNIX_GROUP to share it with a group",
                                 doing, object, std::strerror(error), owner_text(found)));
     }
-    throw Error(Errc::system, fmt::format("{} {}: {}", doing, object, std::strerror(error)));
+    throw Error(Errc::system, fmt::format("{} {}: {}", doing, object, system_words(error)));
 }
 
 [[noreturn]] void fail_to_create(const std::string& ring, int error) {

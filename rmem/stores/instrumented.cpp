@@ -103,7 +103,7 @@ InstrumentedStores::InstrumentedStores(const Ring& ring, unsigned node, StoreTak
       }) {
     const std::lock_guard lock(Program::get().mutex);
     if (!is_instrumented()) {
-        throw Error(Errc::unknown_link,
+        throw Error(Errc::invalid_argument,
                     "this program has no hooks at its stores; compile and link it with rmem-cc or "
                     "rmem-c++, or set RMEM_STORES=exact or scan");
     }

@@ -7,7 +7,7 @@
 /// Progress: a pending store is published by its thread's next hook. Where none comes (the thread
 ///   sleeps in a library that has no hooks) a helper does, kStaleNs after it has been seen.
 /// Thread safety: as rmem/stores/stores.hpp.
-/// Errors: Error(unknown_link) where the program has no hooks.
+/// Errors: Error(invalid_argument) where the program has no hooks.
 
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/ring/mapping.hpp"

@@ -6,7 +6,7 @@
 /// The bank itself stays where it is, for the link and for loads; a view is a second mapping of the
 /// same memory, so a load through it costs nothing and shows what has arrived.
 /// Thread safety: any thread loads and stores through `memory()`; the object is one thread's.
-/// Errors: Error(unknown_link) where the mode is not to be had, Error(system).
+/// Errors: Error(invalid_argument) where the mode is not to be had, Error(system).
 
 #include "rmem/ring.hpp"
 #include "rmem/stores/mode.hpp"

@@ -1,43 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/wire/timing_file.hpp"
 
+#include "rmem/base/small_file.hpp"
 #include "rmem/error.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 namespace rmem {
 
 namespace {
-
-constexpr std::size_t kMostBytes = std::size_t{1} << 16;
 
 Error refusal(const std::string& where, const std::string& sentence) {
     return {Errc::bad_profile, fmt::format("{}: {}", where, sentence)};
 }
 
-std::string text_of(const std::string& path) {
-    std::ifstream stream(path, std::ios::binary);
-    std::string text(kMostBytes + 1, '\0');
-    if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!stream.is_open() || stream.bad() || (stream.fail() && !stream.eof())) {
-        throw refusal(path, fmt::format("this timing profile cannot be read: {}",
-                                        std::strerror(errno)));  // NOLINT(concurrency-mt-unsafe)
-    }
-    text.resize(static_cast<std::size_t>(stream.gcount()));
-    if (text.size() <= kMostBytes) return text;
-    throw refusal(path,
-                  fmt::format("is larger than {} bytes; is it a timing profile?", kMostBytes));
-}
-
 }  // namespace
 
 TimingFile read_timing_file(const std::string& path) {
-    const std::string text = text_of(path);
+    const std::string text = user_file(path, "the timing profile", Errc::bad_profile);
     const auto where = [&](const toml::node& node) {
         return fmt::format("{}:{}", path, node.source().begin.line);
     };

@@ -420,7 +420,9 @@ TEST(ParseTest, sizes_are_taken_as_people_write_them) {
     EXPECT_EQ(parse_size("x", "1MB"), 1U << 20);
     EXPECT_EQ(parse_size("x", "1g"), 1U << 30);
     EXPECT_EQ(parse_size("x", "512B"), 512U);
-    for (const char* text : {"", "K", "1Q", "1KBB", "1iB", "64 K", "-1"}) {
+    EXPECT_EQ(parse_size("x", "0x100"), 256U);
+    EXPECT_EQ(parse_size("x", "0X1fK"), 31U << 10);
+    for (const char* text : {"", "K", "1Q", "0x", "0xg", "0x-1", "1KBB", "1iB", "64 K", "-1"}) {
         EXPECT_EQ(code_of([&] { parse_size("x", text); }), Errc::bad_environment) << text;
     }
 }

@@ -138,7 +138,9 @@ TEST_P(MemoryInC, the_first_and_the_last_word_are_of_the_memory_and_nothing_beyo
     expect_refused(rmem_wait_change(a, kBytes, 0, &word, 0), RMEM_EINVAL, outside);
     expect_refused(rmem_watch(a, kBytes, 4, RMEM_ANY_WRITE), RMEM_EINVAL, outside);
     expect_refused(rmem_mark(a, 0, kBytes + 4), RMEM_EINVAL, outside);
+    expect_refused(rmem_watch(a, 0, 0, RMEM_ANY_WRITE), RMEM_EINVAL, "no bytes at 0x0");
     expect_refused(rmem_write_word(a, 2, 5), RMEM_EINVAL, "multiple of 4");
+    expect_refused(rmem_set_sync_words(a, 0x101, 4), RMEM_EINVAL, "give a multiple of 4");
     EXPECT_EQ(rmem_load(a, 2), 0U);
     EXPECT_THAT(rmem_last_error(), HasSubstr("multiple of 4"));
     EXPECT_EQ(rmem_write(a, kBytes, &word, 0), RMEM_OK) << "a write of nothing does nothing";

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -143,6 +145,92 @@ TEST(CommandLine, a_command_line_that_cannot_be_read_ends_with_2) {
         EXPECT_EQ(said.code, 2) << ::testing::PrintToString(words);
         EXPECT_THAT(said.err, StartsWith("rmem"));
         EXPECT_EQ(said.out, "");
+    }
+}
+
+/// As the command itself lists them.
+std::vector<std::string> subcommands() {
+    std::vector<std::string> names;
+    std::istringstream help(run({"--help"}).out);
+    bool is_listed = false;
+    for (std::string line; std::getline(help, line) && !(is_listed && line.empty());) {
+        if (is_listed && line[2] != ' ') names.push_back(line.substr(2, line.find(' ', 2) - 2));
+        is_listed = is_listed || line == "Subcommands:";
+    }
+    return names;
+}
+
+TEST(CommandLine, says_of_each_number_that_is_none_what_to_give) {
+    unsigned numbers = 0;
+    for (const std::string& command : subcommands()) {
+        const std::string help = run({command, "--help"}).out;
+        const std::regex of_numbers("(--[a-z-]+) (U?INT|FLOAT)");
+        for (std::sregex_iterator found(help.begin(), help.end(), of_numbers), end; found != end;
+             ++found) {
+            const Said said = run({command, (*found)[1], "x"});
+            EXPECT_EQ(said.code, 2) << command << " " << (*found)[1];
+            EXPECT_THAT(said.err, HasSubstr((*found)[1].str() + " is 'x'; give a "));
+            ++numbers;
+        }
+    }
+    EXPECT_GE(numbers, 20U);
+}
+
+TEST(CommandLine, answers_what_is_wrong_by_the_object_what_was_found_and_what_to_do) {
+    const struct {
+        std::vector<std::string> words;
+        const char* sentence;
+    } cases[] = {
+        {{}, "rmem: a command is missing; `rmem --help` says more"},
+        {{"info"}, "rmem info: RING is missing (Name of the ring); `rmem info --help` says more"},
+        {{"peek", "--json"}, "RING is missing (Name of the ring)"},
+        {{"peek", "r"}, "OFFSET is missing (Offset in bytes: 256, 0x100 or 4K)"},
+        {{"run"}, "PROGRAM (or --rig) is missing; `rmem run --help`"},
+        {{"run", "./x"}, "--ranks is missing (Number of ranks of the first program"},
+        {{"run", "-n"}, "--ranks lacks a value (Number of ranks"},
+        {{"run", "-n", "0", "./x"}, "--ranks is '0'; give a whole number, 1 to 256"},
+        {{"run", "-n", "two", "./x"}, "--ranks is 'two'; give a whole number, 1 to 256"},
+        {{"run", "-n", "1", "--restart", "-1", "./x"}, "--restart is '-1'; give a whole number, 0"},
+        {{"run", "-n", "2", "--rig", "r.toml"}, "--ranks and --rig do not go together; leave one"},
+        {{"run", "-n", "2", "--", "--link", "ring", "./x"},
+         "where a program is to be stands '--link'; options of the ring come before"},
+        {{"run", "--rig", "/nosuch.toml"}, "No such file or directory; look whether the name is"},
+        {{"run", "-n", "1", "--link", "rnig", "./x"}, "give direct, ring, udp or fabric"},
+        {{"run", "-n", "1", "--size", "0xg", "./x"},
+         "RMEM_SIZE is '0xg'; give a number of bytes such as 4096, 0x1000, 64K or 8M"},
+        {{"env", "r", "--rank", "x"}, "--rank is 'x'; give a whole number, 0 to 4294967295"},
+        {{"top", "r", "--count", "0"}, "--count is '0'; give a whole number, 1 or more"},
+        {{"top", "r", "--count", "2", "--once"}, "--count and --once do not go together"},
+        {{"watch", "r", "0", "--count", "0"}, "--count is '0'; give a whole number, 1 or more"},
+        {{"record", "r", "--count", "0"}, "--count is '0'; give a whole number, 1 or more"},
+        {{"peek", "r", "0x100", "0"}, "COUNT is '0'; give a whole number, 1 or more"},
+        {{"peek", "r", "0x100", "-3"}, "COUNT is '-3'; give a whole number, 1 or more"},
+        {{"peek", "r", "0xg"}, "OFFSET is '0xg'; give a number of bytes such as 4096, 0x1000"},
+        {{"dump", "r", "--format", "foo"}, "--format is 'foo'; give hex, raw or json"},
+        {{"metrics", "r", "--port", "99999"}, "--port is '99999'; give a whole number, 0 to 65535"},
+        {{"list", "x"}, "there is no place for 'x'; leave it out; `rmem list --help` says more"},
+        {{"key", "a", "b"}, "there is no place for 'b'; leave it out"},
+        {{"key", "/nosuch/k"}, "No such file or directory; look whether the name is right"},
+        {{"replay", "/nosuch.rmemrec"}, "No such file or directory; look whether the name is"},
+        {{"make", "r", "--at", "4"},
+         "--at goes with --from alone; give --from as well, or leave --at out"},
+        {{"make", "r", "0x100=foo"},
+         "the value 'foo' is not a whole number from 0 to 4294967295; "
+         "correct it, or choose another type: u8"},
+        {{"make", "--ring", "r", "0x102=5"}, "types u8, x8 and text may be anywhere"},
+        {{"bridge", "--check", "/"}, "'/' cannot be read: Is a directory; name a file"},
+        {{"bridge", "/nosuch.json"}, "'/nosuch.json' cannot be read: No such file or directory;"},
+        {{"serve", "--ring", "no-such-ring", "--nodes", "2", "--node", "9"}, "2 nodes (RMEM_RANKS"},
+        {{"wait", "no-such-ring", "--for", "1ms"},
+         "ring 'no-such-ring' is not on this host, after 1ms; start what is missing, or wait"},
+    };
+    for (const auto& [words, sentence] : cases) {
+        const Said said = run(words);
+        EXPECT_NE(said.code, 0) << ::testing::PrintToString(words);
+        EXPECT_THAT(said.err, StartsWith("rmem")) << ::testing::PrintToString(words);
+        EXPECT_THAT(said.err, HasSubstr(sentence));
+        // One name at most, and none of a kind that it is not.
+        EXPECT_THAT(said.err, Not(HasSubstr("] [")));
     }
 }
 

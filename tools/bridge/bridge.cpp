@@ -237,7 +237,10 @@ void show_config(const BridgeConfig& config) {
 
 void run_bridge(const BridgeOptions& options) {
     const BridgeConfig config = read_bridge_config(options.file);
-    if (options.check) return show_config(config);
+    if (options.check) {
+        for (const BridgedRingConfig& ring : config.rings) check_unopened(ring);
+        return show_config(config);
+    }
     // Before there are threads, which inherit what is blocked.
     const StopSignals stop;
     Bridge(options, config).run(stop);

@@ -3,16 +3,14 @@
 
 #include "rmem/base/limits.hpp"
 #include "rmem/base/quantity.hpp"
+#include "rmem/base/small_file.hpp"
 #include "rmem/config.hpp"
 #include "tools/json.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
 #include <initializer_list>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -65,15 +63,8 @@ public:
                 fmt::format("has a '{}' that is no number; give one such as 4096, \"64K\" or "
                             "\"0x1000\"",
                             key));
-        const auto text = found.get<std::string>();
-        if (!text.starts_with("0x"))
-            return rmem::parse_size(fmt::format("{}: {}, '{}'", file_, name_, key), text);
-        std::uint64_t result = 0;
-        const char* const end = text.data() + text.size();
-        const auto [at, error] = std::from_chars(text.data() + 2, end, result, 16);
-        if (error != std::errc() || at != end)
-            refuse(fmt::format("has a '{}' of '{}', which is no number", key, text));
-        return result;
+        return rmem::parse_size(fmt::format("{}: {}, '{}'", file_, name_, key),
+                                found.get<std::string>());
     }
     /// Of whole words.
     std::uint64_t place(const char* key) const { return place(key, value(key)); }
@@ -237,10 +228,18 @@ private:
 }  // namespace
 
 BridgeConfig parse_bridge_config(const std::string& file, const std::string& text) {
-    const json value = json::parse(text, nullptr, false, true);
-    if (value.is_discarded())
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("{}: this is no JSON; rmem-bridge(1) has an example", file));
+    json value;
+    try {
+        value = json::parse(text, nullptr, true, true);
+    } catch (const json::parse_error& error) {
+        const std::string_view before(text.data(), std::min(text.size(), error.byte - 1));
+        const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+        throw rmem::Error(
+            rmem::Errc::invalid_argument,
+            fmt::format("{}:{}:{}: here this is no JSON any more; correct it: rmem-bridge(1) has "
+                        "an example",
+                        file, line, before.size() - (before.rfind('\n') + 1) + 1));
+    }
     const Object root(file, "the file", value);
     root.knows({"rings", "far", "regions"});
     BridgeConfig config;
@@ -262,14 +261,8 @@ BridgeConfig parse_bridge_config(const std::string& file, const std::string& tex
 }
 
 BridgeConfig read_bridge_config(const std::string& file) {
-    std::ifstream stream(file);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream)
-        throw rmem::Error(
-            rmem::Errc::invalid_argument,
-            fmt::format("'{}' cannot be read; give the bridge's configuration file", file));
-    return parse_bridge_config(file, text.str());
+    return parse_bridge_config(
+        file, rmem::user_file(file, "the bridge's configuration", rmem::Errc::invalid_argument));
 }
 
 }  // namespace tools

@@ -3,6 +3,8 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/joining.hpp"
+#include "rmem/ring/segment.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <fmt/format.h>
@@ -56,7 +58,7 @@ BridgedRing::BridgedRing(const BridgedRingConfig& config, Noticing noticing)
       slots_at_(config_.table + node_.id() * bridge::kTableBytes),
       end_(config.sent, config.received),
       slots_(config.sent.size() + config.received.size()) {
-    check();
+    check_places(config_, node_.size(), table_bytes());
     for (std::size_t r = 0; r < config_.sent.size(); ++r) hops_.push_back(new_hop());
     const auto& counters = node_.ring().rank(node_.rank()).ports[bridge::kCounterBlock];
     for (std::size_t i = 0; i < before_.size(); ++i)
@@ -84,34 +86,43 @@ BridgedRing::~BridgedRing() {
 
 // ---- The configuration, against the ring
 
-void BridgedRing::check() const {
-    for (const auto& region : config_.sent)
-        check_range(fmt::format("region '{}'", region.name), region.offset, region.bytes);
-    for (const auto& region : config_.received)
-        check_range(fmt::format("region '{}'", region.name), region.at, region.bytes);
-    const auto overlaps = [this](std::uint64_t offset, std::uint64_t bytes) {
-        return offset < config_.table + table_bytes() && config_.table < offset + bytes;
-    };
-    const auto refuse = [this](const std::string& region) {
+void check_places(const BridgedRingConfig& config, std::uint64_t memory,
+                  std::uint64_t table_bytes) {
+    const auto refuse = [&](const std::string& problem) {
         throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("ring '{}': region '{}' overlaps the table, {} bytes at "
-                                      "{:#x}; move one of them",
-                                      config_.name, region, table_bytes(), config_.table));
+                          fmt::format("ring '{}': {}", config.name, problem));
     };
-    check_range("the table", config_.table, table_bytes());
-    for (const auto& region : config_.sent)
-        if (overlaps(region.offset, region.bytes)) refuse(region.name);
-    for (const auto& region : config_.received)
-        if (overlaps(region.at, region.bytes)) refuse(region.name);
+    const auto check = [&](const std::string& what, std::uint64_t offset, std::uint64_t bytes) {
+        if (offset > memory || bytes > memory - offset)
+            refuse(
+                fmt::format("{}, {} bytes at {:#x}, is not within its memory of {} bytes; give "
+                            "a place inside it",
+                            what, bytes, offset, memory));
+        if (what != "the table" && offset < config.table + table_bytes &&
+            config.table < offset + bytes)
+            refuse(fmt::format("{} overlaps the table, {} bytes at {:#x}; move one of them", what,
+                               table_bytes, config.table));
+    };
+    for (const auto& region : config.sent)
+        check(fmt::format("region '{}'", region.name), region.offset, region.bytes);
+    for (const auto& region : config.received)
+        check(fmt::format("region '{}'", region.name), region.at, region.bytes);
+    check("the table", config.table, table_bytes);
 }
 
-void BridgedRing::check_range(const std::string& what, std::uint64_t offset,
-                              std::uint64_t bytes) const {
-    if (offset <= node_.size() && bytes <= node_.size() - offset) return;
-    throw rmem::Error(rmem::Errc::invalid_argument,
-                      fmt::format("ring '{}': {}, {} bytes at {:#x}, is not within its memory of "
-                                  "{} bytes; give a place inside it",
-                                  config_.name, what, bytes, offset, node_.size()));
+void check_unopened(const BridgedRingConfig& config) {
+    const rmem::GivenSettings given(config.settings);
+    const rmem::Environment environment = rmem::Environment::read();
+    rmem::RingConfig ring = environment.ring_config();
+    if (!rmem::Segment::list_of(ring.name).empty()) {  // it may say what the settings leave open
+        try {
+            const auto there = rmem::Ring::observe(ring.name)->config();
+            ring = rmem::completed(environment, there).ring_config();
+        } catch (const rmem::Error& error) {
+            if (error.code() == rmem::Errc::config_mismatch) throw;
+        }
+    }
+    check_places(config, ring.user_bytes, ring.nodes * bridge::kTableBytes);
 }
 
 // ---- What is written in the ring

@@ -5,9 +5,9 @@
 /// are made, the table of the ring's bridges, and the counters.
 ///
 /// Thread safety: one thread.
-/// Errors: `rmem::Error` from construction: what opening a node throws, and invalid_argument for a
-///   region or a table that is not within the memory. Later: not_permitted when the ring has
-///   dropped the node; the process ends then, and its service manager starts it once more.
+/// Errors: `rmem::Error` from construction: what opening a node and check_places() throw. Later:
+///   not_permitted when the ring has dropped the node; the process ends then, and its service
+///   manager starts it once more.
 /// Progress: nothing here waits for another node but the construction.
 /// Units: nanoseconds of CLOCK_MONOTONIC.
 
@@ -26,6 +26,13 @@
 #include <vector>
 
 namespace tools {
+
+/// Throws invalid_argument where a region or the table is not within the ring's memory, or one lies
+/// in the other.
+void check_places(const BridgedRingConfig& config, std::uint64_t memory, std::uint64_t table_bytes);
+
+/// The same, and what is wrong with its settings, as the ring would be if it were opened now.
+void check_unopened(const BridgedRingConfig& config);
 
 /// How a source's writes are noticed.
 enum class Noticing { asleep, awake };
@@ -70,8 +77,6 @@ private:
         std::int64_t waiting_since_ns = 0;
     };
 
-    void check() const;
-    void check_range(const std::string& what, std::uint64_t offset, std::uint64_t bytes) const;
     void begin(std::int64_t now_ns);
     void take(const rmem::RecordedWrite& write, std::int64_t now_ns);
     rmem::WriteResult make_all(const bridge::Delivery& delivery, std::int64_t now_ns);

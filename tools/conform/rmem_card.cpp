@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <stdexcept>
+
 namespace conform {
 
 namespace {
@@ -13,7 +15,7 @@ namespace {
 constexpr unsigned kNumber = 17;  // of the interrupts: no program of a rig's takes them for its own
 
 int checked(int code) {
-    if (code < 0) throw rmem::Error(rmem::Errc::system, rmem_last_error());
+    if (code < 0) throw std::runtime_error(rmem_last_error());
     return code;
 }
 
@@ -23,7 +25,7 @@ public:
         checked(rmem_accept_interrupts(node_.get(), std::uint64_t{1} << kNumber));
         if (reading == Reading::by_call) return;
         bank_ = rmem_bank(node_.get());
-        if (bank_ == nullptr) throw rmem::Error(rmem::Errc::system, rmem_last_error());
+        if (bank_ == nullptr) throw std::runtime_error(rmem_last_error());
     }
 
     std::string name() const override {

@@ -3,7 +3,7 @@
 
 /// A node of this project (rmem/rmem.h), as a card.
 ///
-/// Thread safety: one thread. Errors: `rmem::Error`, with the sentence of rmem_last_error().
+/// Thread safety: one thread. Errors: std::runtime_error, with what rmem_last_error() says.
 
 #include "rmem/rmem.h"
 #include "tools/conform/card.hpp"

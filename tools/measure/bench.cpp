@@ -183,12 +183,11 @@ void run(BenchOptions options) {
     options.bytes = options.size.empty() ? large ? std::size_t{1} << 20 : 8
                                          : size_option("--bytes", options.size);
     check(options);
-    const bool is_apart = rmem::is_remote(rmem::parse_link(options.group.link));
     options.plan.bytes = options.bytes;
     if (large) options.plan.batch = 20;
-    // Each node of udp has a partition of its own to send from; one message and the next are to
-    // fit.
-    if (large && is_apart) options.group.partition = std::to_string(4 * options.plan.bytes);
+    // One message and the next are to fit into the sender's partition, where it can be viewed whole.
+    if (large && options.group.link != "direct")
+        options.group.partition = std::to_string(4 * options.plan.bytes);
     if (options.group.link != "direct") {  // the wire is a thousand times slower
         options.plan.rounds = std::min<std::size_t>(options.plan.rounds, 50);
         options.plan.batch = std::min<std::size_t>(options.plan.batch, 100);

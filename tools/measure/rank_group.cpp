@@ -94,7 +94,9 @@ void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results
 int be_process(unsigned process, const std::string& ring,
                const std::function<void(unsigned, const std::string&)>& body, Failure& failure) {
     const auto fail = [&](rmem::Errc code, const std::string& sentence) {
-        fmt::format_to_n(failure.sentence, kFailureBytes - 1, "rank {}: {}", process, sentence);
+        // Whole, with the zeros after it: another rank's may be there.
+        std::strncpy(failure.sentence, fmt::format("rank {}: {}", process, sentence).c_str(),
+                     kFailureBytes - 1);
         failure.code = static_cast<int>(code);
         return 1;
     };

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kKeyExamples = R"(
 Examples:
   rmem key                                       makes rmem.key in this folder
-  rmem key --out /etc/rmem/rig.key               somewhere else
+  rmem key /etc/rmem/rig.key                     somewhere else
   scp -p rmem.key host2:                         each host of the ring gets a copy, mode and all
   RMEM_KEY_FILE=$PWD/rmem.key ./program          and each program is told where it is
 
@@ -48,7 +48,7 @@ void make_key(const KeyOptions& options) {
 void add_key(cli::App& app) {
     auto options = std::make_shared<KeyOptions>();
     cli::App* command = app.add_subcommand("key", "Make the key that a ring's hosts share");
-    command->add_option("--out", options->out, "The file, which must not exist yet")
+    command->add_option("FILE,--out", options->out, "The file, which must not exist yet")
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print the result as JSON");
     command->footer(kKeyExamples);

@@ -273,7 +273,8 @@ void add_record(cli::App& app) {
     command->add_option("-o,--out", options->out,
                         "The file (default: named after the ring and the time, unless --pcap)");
     command->add_option("--for", options->duration, "End after this time, such as 10s");
-    command->add_option("--count", options->count, "End after this many writes");
+    command->add_option("--count", options->count, "End after this many writes")
+        ->check(cli::at_least_one());
     command->add_option("--pcap", options->pcap, "Write a capture for Wireshark");
     command->add_option("--sample", options->sample,
                         "Record the changes of the memory at this interval, such as 1ms");

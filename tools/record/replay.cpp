@@ -100,7 +100,9 @@ rmem::PlaySpeed speed_of(const ReplayOptions& options) {
     try {
         return rmem::parse_play_speed(is_bare ? options.speed + "x" : options.speed);
     } catch (const rmem::Error& error) {
-        throw UsageError(error.sentence());
+        const std::string sentence = error.sentence();
+        throw UsageError(
+            fmt::format("--speed is '{}'{}", options.speed, sentence.substr(sentence.find(';'))));
     }
 }
 

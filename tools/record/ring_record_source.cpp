@@ -6,6 +6,7 @@
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "tools/record/record_source.hpp"
+#include "tools/watch/bank_view.hpp"
 
 #include <algorithm>
 #include <array>
@@ -43,7 +44,7 @@ public:
 
     const rmem::RingConfig& config() const override { return ring_->config(); }
     std::int64_t interval_ns() const override { return kLookNs; }
-    bool has_writers() const override { return ring_->has_members(); }
+    bool has_writers() const override { return may_change(*ring_); }
 
     void begin(std::int64_t now_ns, const Sink& sink) override {
         for (unsigned r = 0; r < logs_.size(); ++r) {

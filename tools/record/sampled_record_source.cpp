@@ -2,6 +2,7 @@
 // The user's memory of a ring, looked at every so often.
 
 #include "tools/record/record_source.hpp"
+#include "tools/watch/bank_view.hpp"
 
 #include <cstring>
 #include <utility>
@@ -26,7 +27,7 @@ public:
 
     const rmem::RingConfig& config() const override { return ring_->config(); }
     std::int64_t interval_ns() const override { return interval_ns_; }
-    bool has_writers() const override { return ring_->has_members(); }
+    bool has_writers() const override { return may_change(*ring_); }
 
     void begin(std::int64_t now_ns, const Sink& sink) override {
         // All differs from the zeros of seen_ that is to be given.

@@ -2,7 +2,6 @@
 #include "tools/run/launcher.hpp"
 
 #include "rmem/base/clock.hpp"
-#include "rmem/base/time.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -141,11 +140,28 @@ void Launcher::wait_for_something() {
     look_for_deaths();
     end_others(now);
     if (is_expecting_) is_expecting_ = job_.is_expecting(running());
+    tell_silence(now);
+}
+
+std::int64_t Launcher::silence_due() const {
+    const bool is_whole = running().size() == ranks_.size();
+    if (is_whole || ending_ != Ending::no || heard_ns_ == rmem::kNever) return rmem::kNever;
+    return rmem::Deadline::after(heard_ns_, job_.silence_ns).at_ns;
+}
+
+void Launcher::tell_silence(std::int64_t now) {
+    if (running().empty() || now < silence_due()) return;
+    std::vector<unsigned> ended;
+    for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+        if (!ranks_[rank].running) ended.push_back(rank);
+    }
+    report_.silent(ended, running(), job_.silence_ns);
+    heard_ns_ = rmem::kNever;
 }
 
 std::int64_t Launcher::next_due() const {
     std::int64_t due =
-        ending_ == Ending::waiting || ending_ == Ending::told ? end_at_ns_ : rmem::kNever;
+        ending_ == Ending::waiting || ending_ == Ending::told ? end_at_ns_ : silence_due();
     if (is_expecting_) due = std::min(due, rmem::now_ns() + kLookNs);
     for (const Rank& rank : ranks_) {
         for (const auto& stream : rank.streams) {
@@ -162,6 +178,7 @@ void Launcher::read_stream(unsigned rank, unsigned stream, std::int64_t now) {
     const ssize_t got = ::read(fd, buffer.data(), buffer.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (got > 0) {
+        if (heard_ns_ != rmem::kNever) heard_ns_ = now;
         r.streams[stream]->add({buffer.data(), static_cast<std::size_t>(got)}, now);
         return;
     }
@@ -271,6 +288,7 @@ void Launcher::on_end(unsigned rank) {
     r.running = false;
     janitor_.reaped(end.pid);
     drain(rank);
+    heard_ns_ = rmem::now_ns();
     report_.ended(end);
     if (rank == 0) close_input();
     if (!end.failed()) return;

@@ -14,6 +14,7 @@
 /// Result    0, or the exit code of the rank that failed first (128 + signal when it died of one).
 /// Thread safety: one thread, the only one of the process.
 
+#include "rmem/base/time.hpp"
 #include "tools/run/janitor.hpp"
 #include "tools/run/rank_output.hpp"
 #include "tools/run/rank_process.hpp"
@@ -42,6 +43,8 @@ struct Job {
     /// Whether, of the ranks that run, some are still to come to the ring. Asked until it is false;
     /// empty: it does not matter.
     std::function<bool(const std::vector<unsigned>& running)> is_expecting;
+    /// Of silence, while some have ended and others run on: then a line says who.
+    std::int64_t silence_ns = rmem::kNever;
 };
 
 class Launcher {
@@ -76,6 +79,8 @@ private:
     void look_for_deaths();
     void on_end(unsigned rank);
     void end_others(std::int64_t now);
+    std::int64_t silence_due() const;
+    void tell_silence(std::int64_t now);
     void tell_running(int signal);
     void on_nobody_reads();
     std::int64_t next_due() const;
@@ -91,6 +96,7 @@ private:
     rmem::Descriptor input_from_, input_to_;  ///< a pipe to rank 0 when our stdin is a terminal
     std::string input_held_;
     std::int64_t started_ns_ = 0;
+    std::int64_t heard_ns_ = 0;  ///< when a rank has printed or ended last; kNever: it was told
     Ending ending_ = Ending::no;
     std::int64_t end_at_ns_ = 0;
     int exit_code_ = 0;

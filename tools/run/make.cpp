@@ -9,6 +9,7 @@
 #include "tools/output.hpp"
 #include "tools/settings.hpp"
 #include "tools/usage.hpp"
+#include "tools/watch/bank_view.hpp"
 #include "tools/watch/cells.hpp"
 #include "tools/watch/outside_write.hpp"
 
@@ -72,7 +73,7 @@ Value value_of(const std::string& text) {
     const CellType type = parse_cell_type(type_name);
     const std::string value =
         text.substr(equals + 1, has_type ? colon - equals - 1 : std::string::npos);
-    const std::uint64_t offset = parse_offset("OFFSET", text.substr(0, equals));
+    const std::uint64_t offset = size_option("OFFSET", text.substr(0, equals));
     check_alignment(type, type_name, offset);
     return {offset, parse_cell(type, value)};
 }
@@ -87,23 +88,12 @@ Value file_of(const std::string& path, const std::string& at) {
                         "dump --format raw` wrote (--from)",
                         path));
     }
-    Value value{parse_offset("--at", at), std::vector<std::byte>(static_cast<std::size_t>(size))};
+    Value value{size_option("--at", at), std::vector<std::byte>(static_cast<std::size_t>(size))};
     stream.seekg(0);
     stream.read(reinterpret_cast<char*>(value.bytes.data()), size);
     if (stream.gcount() == size) return value;
     throw rmem::Error(rmem::Errc::system,
                       fmt::format("reading '{}': it became shorter meanwhile", path));
-}
-
-void check_place(const Value& value, const rmem::RingConfig& config) {
-    if (value.offset <= config.user_bytes && value.bytes.size() <= config.user_bytes - value.offset)
-        return;
-    throw rmem::Error(
-        rmem::Errc::invalid_argument,
-        fmt::format("{} bytes at {} are outside the user's memory of ring '{}', which ends at {} "
-                    "(--size)",
-                    value.bytes.size(), offset_text(value.offset), config.name,
-                    offset_text(config.user_bytes)));
 }
 
 rmem::RingConfig config_of(const MakeOptions& options) {
@@ -126,47 +116,21 @@ rmem::RingConfig config_of(const MakeOptions& options) {
                     config.nodes, config.ranks));
 }
 
-/// The settings that programs need which are started by hand.
-std::vector<std::pair<std::string, std::string>> environment_of(const rmem::RingConfig& config) {
-    std::vector<std::pair<std::string, std::string>> variables = {
-        {"RMEM_RING", config.name},
-        {"RMEM_RANKS", fmt::format("{}", config.ranks)},
-        {"RMEM_NODES", fmt::format("{}", config.nodes)},
-        {"RMEM_LINK", name_of(config.link)},
-        {"RMEM_SIZE", fmt::format("{}", config.user_bytes)}};
-    if (config.timing.instant == 0) {
-        variables.emplace_back("RMEM_TIMING", rmem::to_string(config.timing));
-    }
-    if (config.bound_ns != 0) {
-        variables.emplace_back("RMEM_BOUND", fmt::format("{}ns", config.bound_ns));
-    }
-    for (const char* name : {"RMEM_LAYOUT", "RMEM_PARTITION"}) {
-        const char* value = std::getenv(name);  // NOLINT: one thread
-        if (value != nullptr) variables.emplace_back(name, value);
-    }
-    return variables;
-}
-
 void tell(const rmem::RingConfig& config, std::uint64_t set, bool as_json) {
-    const auto environment = environment_of(config);
     if (as_json) {
-        nlohmann::json variables;
-        for (const auto& [name, value] : environment) variables[name] = value;
         return show_json({{"ring", config.name},
                           {"link", name_of(config.link)},
                           {"nodes", config.nodes},
                           {"ranks", config.ranks},
                           {"user_bytes", config.user_bytes},
-                          {"bytes_set", set},
-                          {"environment", variables}});
+                          {"bytes_set", set}});
     }
-    std::string text = fmt::format(
-        "ring {}: link {}, {} nodes, {} ranks, {}; it stays until `rmem clean {}`\n"
-        "`rmem run --ring {}` starts programs in it; started by hand they need RMEM_RANK, and\n ",
-        config.name, name_of(config.link), config.nodes, config.ranks, size_text(config.user_bytes),
-        config.name, config.name);
-    for (const auto& [name, value] : environment) text += fmt::format(" {}={}", name, value);
-    show(text + "\n");
+    show(fmt::format(
+        "ring {0}: link {1}, {2} nodes, {3} ranks, {4}; it stays until `rmem clean {0}`\n"
+        "`rmem run --ring {0}` starts programs in it; started by hand they need RMEM_RING={0} and "
+        "RMEM_RANK\n",
+        config.name, name_of(config.link), config.nodes, config.ranks,
+        size_text(config.user_bytes)));
 }
 
 void make(const MakeOptions& options) {
@@ -176,7 +140,7 @@ void make(const MakeOptions& options) {
     for (const auto& value : options.values) values.push_back(value_of(value));
     std::uint64_t set = 0;
     for (const Value& value : values) {
-        check_place(value, config);
+        check_user_range(config, value.offset, value.bytes.size(), " (--size)");
         set += value.bytes.size();
     }
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kMakeNs));
@@ -198,7 +162,7 @@ void add_make(cli::App& app) {
     auto options = std::make_shared<MakeOptions>();
     cli::App* command =
         app.add_subcommand("make", "Make a ring that stays until it is cleaned away");
-    command->add_option("RING", options->ring, "Name of the ring")->required();
+    add_ring(*command, options->ring)->required();
     command->add_option(
         "VALUE", options->values,
         fmt::format("OFFSET=VALUE or OFFSET=VALUE:TYPE (default u32): {}", kCellTypes));

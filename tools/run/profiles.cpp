@@ -50,7 +50,7 @@ nlohmann::json profile_json(const std::string& spec, unsigned nodes) {
     const rmem::TimingProfile p = rmem::parse_timing(spec);
     const double bytes_per_s =
         p.pitch_ps == 0 ? 0 : 1e12 * rmem::kWordBytes / static_cast<double>(p.pitch_ps);
-    return {{"profile", rmem::to_string(p)},
+    return {{"profile", rmem::names_timing_file(spec) ? spec : rmem::to_string(p)},
             {"instant", p.instant != 0},
             {"bits_per_s", p.bits_per_s},
             {"node_delay_ns", ns(p.node_delay_ps)},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/rig.hpp"
 
+#include "rmem/base/small_file.hpp"
 #include "rmem/config.hpp"
 
 #include <fmt/format.h>
@@ -11,19 +12,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <optional>
 
 namespace tools {
 
 namespace {
-
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of a rig file
 
 rmem::Error refusal(const std::string& where, const std::string& sentence) {
     return {rmem::Errc::invalid_argument, fmt::format("{}: {}", where, sentence)};
@@ -269,23 +265,17 @@ Rig parse_rig(std::string_view text, const std::string& file, const RingKeys& ke
     try {
         return RigFile(file, keys).rig(toml::parse(text, file));
     } catch (const toml::parse_error& error) {
-        throw refusal(fmt::format("{}:{}", file, error.source().begin.line),
-                      fmt::format("{} (the format is TOML)", error.description()));
+        const auto at = error.source().begin;
+        throw refusal(fmt::format("{}:{}:{}", file, at.line, at.column),
+                      fmt::format("{}; correct it: rmem-run(1) has an example of this file, whose "
+                                  "format is TOML",
+                                  error.description()));
     }
 }
 
 Rig read_rig(const std::string& file, const RingKeys& keys) {
-    std::ifstream stream(file, std::ios::binary);
-    std::string text(kMostBytes + 1, '\0');
-    if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!stream.is_open() || stream.bad() || (stream.fail() && !stream.eof())) {
-        throw refusal(file, fmt::format("cannot be read: {}", std::strerror(errno)));  // NOLINT
-    }
-    text.resize(static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > kMostBytes) {
-        throw refusal(file, fmt::format("is larger than {} bytes; is it a rig file?", kMostBytes));
-    }
-    return parse_rig(text, file, keys);
+    return parse_rig(rmem::user_file(file, "the rig file", rmem::Errc::invalid_argument), file,
+                     keys);
 }
 
 std::vector<RankProgram> programs_of(unsigned first, const std::vector<std::string>& words) {
@@ -308,8 +298,9 @@ std::vector<RankProgram> programs_of(unsigned first, const std::vector<std::stri
             throw malformed("a program is missing beside a ':', which separates programs");
         if (word->starts_with('-')) {
             throw malformed(
-                fmt::format("after ':' comes '{}'; give [-n RANKS] and a program (options of the "
-                            "ring come before the first program)",
+                fmt::format("where a program is to be stands '{}'; options of the ring come before "
+                            "the first program and its --, further programs after ':' and perhaps "
+                            "-n RANKS",
                             *word));
         }
         if (count == 0 || programs.size() + count > rmem::kMaxRanks) {

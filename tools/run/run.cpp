@@ -71,11 +71,12 @@ there.)";
 
 constexpr int kExitRunFailed = 125;
 constexpr std::int64_t kMakeNs = 10'000'000'000;
+constexpr std::int64_t kSilenceNs = 10'000'000'000;
 
 constexpr Setting kRunSettings[] = {
     {"--ring", "RMEM_RING", "Name of the ring (default: one that nobody else has)"},
     {"--nodes", "RMEM_NODES", "Nodes; ranks are dealt out in order (default: one per rank)"},
-    {"--link", "RMEM_LINK", "direct, ring or udp"},
+    {"--link", "RMEM_LINK", "direct, ring, udp or fabric"},
     {"--barrier", "RMEM_BARRIER", "How bbp_barrier works: arrival or paper"},
     {"--spin", "RMEM_SPIN", "Polls before a waiting rank yields (default: as processors allow)"},
     {"--check", "RMEM_CHECK", "writers: report writes of two nodes to one word"},
@@ -117,13 +118,14 @@ std::vector<RankProgram> chosen_programs(const RunOptions& options) {
 }
 
 /// Settings of a ring that was made to stay hold where the command line leaves them open.
-void adopt_ring(std::size_t count) {
+/// Gives back that ring's configuration.
+std::optional<rmem::RingConfig> adopt_ring(std::size_t count) {
     const char* name = std::getenv("RMEM_RING");  // NOLINT: one thread
-    if (name == nullptr || !rmem::Segment::open(name)) return;
+    if (name == nullptr || !rmem::Segment::open(name)) return std::nullopt;
     try {
         const auto ring = rmem::Ring::observe(name);
         const rmem::RingConfig& config = ring->config();
-        if (!ring->stays()) return;
+        if (!ring->stays()) return std::nullopt;
         const auto set = [](const char* variable, const std::string& value) {
             if (std::getenv(variable) == nullptr)
                 set_variable(variable, value);  // NOLINT: as above
@@ -135,16 +137,19 @@ void adopt_ring(std::size_t count) {
         set("RMEM_SIZE", fmt::format("{}", config.user_bytes));
         if (config.timing.instant == 0) set("RMEM_TIMING", rmem::to_string(config.timing));
         if (config.bound_ns != 0) set("RMEM_BOUND", fmt::format("{}ns", config.bound_ns));
-    } catch (const rmem::Error&) {  // NOLINT: reported when it is joined
+        return config;
+    } catch (const rmem::Error&) {  // reported when it is joined
+        return std::nullopt;
     }
 }
 
-/// The settings that the ranks inherit, and those that this process reads.
-void set_environment(const RunOptions& options, std::size_t count) {
+/// The settings that the ranks inherit, and those that this process reads. Gives back those of a
+/// ring that was made to stay.
+std::optional<rmem::RingConfig> set_environment(const RunOptions& options, std::size_t count) {
     options.settings.apply();
     const std::string ranks = fmt::format("{}", count);
     set_variable("RMEM_RANKS", ranks);
-    adopt_ring(count);
+    auto kept = adopt_ring(count);
     if (std::getenv("RMEM_RING") == nullptr) set_variable("RMEM_RING", unused_name());  // NOLINT
     if (std::getenv("RMEM_NODES") == nullptr) set_variable("RMEM_NODES", ranks);        // NOLINT
     // All of a ring that is started here is here: nobody else need hear it.
@@ -154,6 +159,7 @@ void set_environment(const RunOptions& options, std::size_t count) {
     if (link != nullptr && link == std::string_view("udp") && stays)
         set_variable("RMEM_INTERFACE", "lo");
     for (const char* name : {"RMEM_RANK", "RMEM_NODE"}) unset_variable(name);
+    return kept;
 }
 
 /// In order, those that no rig file has bound already.
@@ -300,6 +306,7 @@ Job job_of(const RunOptions& options, std::vector<RankProgram> programs,
     job.label = options.label || options.json;
     job.keep_going = options.keep_going;
     job.restarts = options.restarts;
+    if (::isatty(STDERR_FILENO) == 1) job.silence_ns = kSilenceNs;
     job.grace_ns = rmem::parse_duration_ns("--grace", options.grace);
     job.place = [environment = rmem::Environment(environment), config](unsigned rank) mutable {
         environment.rank = rank;
@@ -313,11 +320,13 @@ Job job_of(const RunOptions& options, std::vector<RankProgram> programs,
 
 int run(const RunOptions& options) {
     auto programs = chosen_programs(options);
-    set_environment(options, programs.size());
+    const auto found = set_environment(options, programs.size());
     if (options.bind) bind_to_cores(programs);
     let_bound_ranks_spin(programs);
     const rmem::Environment environment = rmem::Environment::read();
-    const rmem::RingConfig config = billboard::ring_config(environment);
+    auto messages = billboard::Settings::read();
+    if (found) messages = billboard::completed(messages, *found);
+    const rmem::RingConfig config = billboard::ring_config(environment, messages);
     check_settings(environment, config);
     check_users(programs, config);
     // A file's name would be another one in another folder, and its content may change.

@@ -101,6 +101,14 @@ void RunReport::ending(const std::vector<unsigned>& ranks, int signal, std::int6
                     signal == SIGKILL ? "killed" : "told to end (SIGTERM)"));
 }
 
+void RunReport::silent(const std::vector<unsigned>& ended, const std::vector<unsigned>& running,
+                       std::int64_t for_ns) {
+    say(fmt::format(
+        "nothing was printed for {}; ended: {}; running: {}, which may wait for those "
+        "(`rmem top` shows them)",
+        duration_text(static_cast<std::uint64_t>(for_ns)), ranks_text(ended), ranks_text(running)));
+}
+
 void RunReport::passed_on(int signal, const std::vector<unsigned>& ranks, bool again_kills) {
     emit({{"event", "signal"}, {"signal", signal_name(signal)}, {"ranks", ranks}});
     if (again_kills) {

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 namespace tools {
@@ -41,7 +42,7 @@ constexpr Setting kServeSettings[] = {
     {"--nodes", "RMEM_NODES", "Number of nodes of the ring"},
     {"--rank", "RMEM_RANK", "Which rank this is, from 0 (default: the node's first)"},
     {"--ranks", "RMEM_RANKS", "Number of ranks of the ring (default: one per node)"},
-    {"--link", "RMEM_LINK", "direct, ring or udp"},
+    {"--link", "RMEM_LINK", "direct, ring, udp or fabric"},
 };
 
 struct ServeOptions {
@@ -67,7 +68,7 @@ OwnNode open_node(const ServeOptions& options) {
         own.await = RMEM_AWAIT_NONE;
         code = rmem_open_with(&node, &own);
     }
-    if (code < 0) throw rmem::Error(rmem::Errc::system, rmem_last_error());
+    if (code < 0) throw std::runtime_error(rmem_last_error());
     return OwnNode(node);
 }
 

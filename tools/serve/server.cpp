@@ -15,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 namespace tools {
@@ -104,7 +105,7 @@ Server::Server(rmem_node* node, const remote::Address& listen_at, std::int64_t s
       interrupt_fd_(rmem_interrupt_fd(node)),
       twins_(node) {
     if (interrupt_fd_ < 0 || rmem_accept_interrupts(node, kAllNumbers) < 0)
-        throw rmem::Error(rmem::Errc::system, rmem_last_error());
+        throw std::runtime_error(rmem_last_error());
     listen(listen_at);
 }
 

@@ -53,18 +53,13 @@ BankView::BankView(const std::string& ring, std::optional<unsigned> node)
     : ring_(rmem::Ring::observe(named_segment(ring, node))), node_(chosen_node(*ring_, node)) {}
 
 void BankView::check(std::uint64_t offset, std::uint64_t bytes, bool system) const {
-    const std::uint64_t size = system ? bank_bytes() : user_bytes();
-    if (offset <= size && bytes <= size - offset) return;
     const std::uint64_t whole = bank_bytes();
-    const bool is_system = !system && offset <= whole && bytes <= whole - offset;
-    throw rmem::Error(
-        rmem::Errc::invalid_argument,
-        fmt::format("{} bytes at {} are outside the {} of ring '{}', which ends at {}{}", bytes,
-                    offset_text(offset), system ? "bank" : "user's memory", ring_->config().name,
-                    offset_text(size),
-                    is_system
-                        ? "; the memory above belongs to its protocols: look there with --system"
-                        : ""));
+    const bool is_within = offset <= whole && bytes <= whole - offset;
+    if (is_within && system) return;
+    check_user_range(ring_->config(), offset, bytes,
+                     is_within ? "; the memory above belongs to its protocols: look there with "
+                                 "--system"
+                               : "");
 }
 
 std::vector<std::byte> BankView::read(std::uint64_t offset, std::uint64_t bytes) const {
@@ -85,6 +80,20 @@ std::vector<std::byte> BankView::read(std::uint64_t offset, std::uint64_t bytes)
         done += part;
     }
     return result;
+}
+
+void check_user_range(const rmem::RingConfig& config, std::uint64_t offset, std::uint64_t bytes,
+                      const std::string& more) {
+    if (offset <= config.user_bytes && bytes <= config.user_bytes - offset) return;
+    throw rmem::Error(rmem::Errc::invalid_argument,
+                      fmt::format("{}{} outside the user's memory of ring '{}', which ends at {}{}",
+                                  bytes == 0 ? "" : fmt::format("{} bytes at ", bytes),
+                                  offset_text(offset) + (bytes == 0 ? " is" : " are"), config.name,
+                                  offset_text(config.user_bytes), more));
+}
+
+bool may_change(const rmem::Ring& ring) {
+    return ring.has_members() || (ring.stays() && ring.is_linked());
 }
 
 void check_node(const rmem::RingConfig& config, unsigned node) {

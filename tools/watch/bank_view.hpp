@@ -49,6 +49,14 @@ std::string named_segment(const std::string& ring, std::optional<unsigned> node)
 /// Throws bad_rank for a node that the ring does not have, or whose bank is not here.
 unsigned chosen_node(const rmem::Ring& ring, std::optional<unsigned> node);
 
+/// Throws invalid_argument when [offset, offset + bytes) is not all in the user's memory; `more` is
+/// the end of the sentence.
+void check_user_range(const rmem::RingConfig& config, std::uint64_t offset, std::uint64_t bytes,
+                      const std::string& more);
+
+/// Whether anybody may still write there: its members, or while it is kept those who come.
+bool may_change(const rmem::Ring& ring);
+
 /// Throws when the ring has no such node.
 void check_node(const rmem::RingConfig& config, unsigned node);
 

@@ -22,8 +22,9 @@ namespace {
 using CellKind = CellType::Kind;
 
 UsageError malformed(const std::string& text, const std::string& wanted) {
-    return UsageError(fmt::format("the value '{}' is not {}; choose the type with --as ({})", text,
-                                  wanted, kCellTypes));
+    return UsageError(
+        fmt::format("the value '{}' is not {}; correct it, or choose another type: {}", text,
+                    wanted, kCellTypes));
 }
 
 /// "u32" without its byte order.
@@ -152,14 +153,14 @@ CellType parse_cell_type(const std::string& name) {
                                       : false;
         return type;
     }
-    throw UsageError(fmt::format("there is no type '{}' (--as); give {}", name, kCellTypes));
+    throw UsageError(fmt::format("there is no type '{}'; give {}", name, kCellTypes));
 }
 
 void check_alignment(const CellType& type, const std::string& name, std::uint64_t offset) {
     if (offset % type.alignment() == 0) return;
     throw UsageError(
-        fmt::format("{} is not a multiple of {} bytes, as a value of type {} needs; use "
-                    "--as u8, x8 or text for single bytes",
+        fmt::format("{} is not a multiple of {} bytes, as a value of type {} needs; "
+                    "types u8, x8 and text may be anywhere",
                     offset_text(offset), type.alignment(), name));
 }
 
@@ -209,15 +210,6 @@ std::vector<std::byte> parse_cell(const CellType& type, const std::string& text)
                              type.bytes);
     }
     return in_host_order(type, bytes);
-}
-
-std::uint64_t parse_offset(const std::string& what, const std::string& text) {
-    if (!text.starts_with("0x") && !text.starts_with("0X")) return size_option(what, text);
-    std::uint64_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + 2, end, value, 16);
-    if (error == std::errc{} && rest == end) return value;
-    throw UsageError(fmt::format("{} is '{}'; give bytes as 256, 0x100 or 4K", what, text));
 }
 
 }  // namespace tools

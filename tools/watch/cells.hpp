@@ -35,7 +35,9 @@ struct CellType {
 
 /// For the `--as` option's help.
 inline constexpr const char* kCellTypes =
-    "u8, u16, u32, u64, so also i, x (hexadecimal) and bits; f32, f64, text; u32be: big-endian";
+    "u8 u16 u32 u64 (unsigned), i8 … i64 (signed), x8 … x64 (hexadecimal), bits8 … bits64, f32 "
+    "f64, "
+    "text; with be or le at the end (u16be): big- or little-endian";
 
 CellType parse_cell_type(const std::string& name);
 
@@ -48,8 +50,5 @@ nlohmann::json cell_json(const CellType& type, std::span<const std::byte> bytes)
 
 /// The bytes in memory of a value given on the command line.
 std::vector<std::byte> parse_cell(const CellType& type, const std::string& text);
-
-/// "256", "0x100", "4K"
-std::uint64_t parse_offset(const std::string& what, const std::string& text);
 
 }  // namespace tools

@@ -124,9 +124,9 @@ void dump_lines(const BankView& bank, std::uint64_t from, std::uint64_t to, bool
 }
 
 void dump(const DumpOptions& options) {
-    const std::uint64_t from = parse_offset("--from", options.from);
+    const std::uint64_t from = size_option("--from", options.from);
     std::optional<std::uint64_t> given;
-    if (!options.to.empty()) given = parse_offset("--to", options.to);
+    if (!options.to.empty()) given = size_option("--to", options.to);
     if (given && from > *given) {
         throw UsageError(fmt::format("--from {} is after --to {}; swap them", offset_text(from),
                                      offset_text(*given)));

@@ -96,7 +96,7 @@ std::string munet_line(const nlohmann::json& report) {
 
 std::string munet_report_text(const nlohmann::json& report) {
     const std::string text = munet_line(report) + "\n";
-    Table table({"of", "counter", ">value", ""});
+    Table table({"of", "counter", ">value", "meaning"});
     add_rows(table, "node", report["counters"]);
     for (const auto& endpoint : report["endpoints"]) {
         add_rows(table, fmt::format("endpoint {}", endpoint["number"].get<unsigned>()),

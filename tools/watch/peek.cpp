@@ -4,6 +4,7 @@
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"
+#include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
 #include "tools/watch/cells.hpp"
 
@@ -37,7 +38,7 @@ struct PeekOptions {
 
 void peek(const PeekOptions& options) {
     const CellType type = parse_cell_type(options.as);
-    const std::uint64_t offset = parse_offset("OFFSET", options.offset);
+    const std::uint64_t offset = size_option("OFFSET", options.offset);
     check_alignment(type, options.as, offset);
     const BankView bank(options.ring, options.node);
     const std::size_t size = type.bytes;
@@ -70,6 +71,7 @@ void add_peek(cli::App& app) {
     add_ring(*command, options->ring)->required();
     command->add_option("OFFSET", options->offset, "Offset in bytes: 256, 0x100 or 4K")->required();
     command->add_option("COUNT", options->count, "Number of values (of text: bytes)")
+        ->check(cli::at_least_one())
         ->capture_default_str();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();

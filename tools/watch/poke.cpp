@@ -6,6 +6,7 @@
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"
+#include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
 #include "tools/watch/cells.hpp"
 #include "tools/watch/outside_write.hpp"
@@ -68,7 +69,7 @@ rmem::Member free_member(const rmem::Ring& ring, unsigned rank, unsigned node) {
 
 void poke(const PokeOptions& options) {
     const CellType type = parse_cell_type(options.as);
-    const std::uint64_t offset = parse_offset("OFFSET", options.offset);
+    const std::uint64_t offset = size_option("OFFSET", options.offset);
     check_alignment(type, options.as, offset);
     Bytes bytes;
     for (const auto& value : options.values) {
@@ -79,13 +80,7 @@ void poke(const PokeOptions& options) {
     const auto ring = rmem::Ring::attach(named_segment(options.ring, options.node));
     const rmem::RingConfig& config = ring->config();
     unsigned node = chosen_node(*ring, options.node);
-    if (offset > config.user_bytes || bytes.size() > config.user_bytes - offset) {
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("{} bytes at {} are outside the user's memory of ring '{}', "
-                                      "which ends at {}; the memory above belongs to its protocols",
-                                      bytes.size(), offset_text(offset), config.name,
-                                      offset_text(config.user_bytes)));
-    }
+    check_user_range(config, offset, bytes.size(), "; the memory above belongs to its protocols");
     if (config.link == rmem::LinkKind::direct || !options.as_rank) {
         node = write_from_outside(ring, options.node, offset, bytes);
     } else {

@@ -7,6 +7,7 @@
 #include "tools/json.hpp"
 #include "tools/output.hpp"
 #include "tools/stop_signals.hpp"
+#include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
 #include "tools/watch/cells.hpp"
 #include "tools/watch/heat_map.hpp"
@@ -84,8 +85,8 @@ public:
           frames_left_(options.once ? 1 : options.count),
           is_endless_(frames_left_ == 0),
           sampler_(options.ring),
-          from_(parse_offset("--from", options.from) / rmem::kWordBytes * rmem::kWordBytes),
-          bytes_(options.bytes.empty() ? 0 : parse_offset("--bytes", options.bytes)) {}
+          from_(size_option("--from", options.from) / rmem::kWordBytes * rmem::kWordBytes),
+          bytes_(options.bytes.empty() ? 0 : size_option("--bytes", options.bytes)) {}
 
     void run() {
         look();
@@ -266,7 +267,7 @@ void add_top(cli::App& app) {
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
     auto* count = command->add_option("--count", options->count, "End after this many frames")
-                      ->check(cli::positive_number());
+                      ->check(cli::at_least_one());
     command->add_flag("--once", options->once, "One frame, after one interval")->excludes(count);
     command->add_option("--node", options->node,
                         "Node of the bank that the map shows (default: the first one here)");

@@ -35,7 +35,8 @@ Examples:
   rmem watch my-ring 0x100 --interval 0ns           looks as often as it can
   rmem watch my-ring 0x100 --count 10 --json        ends after ten changes
 
-Ends when the ring has no members left, after --count changes or --for a time, or at Ctrl-C.
+Ends when the ring has no members left (one of `rmem make`: when it is cleaned away), after --count
+changes or --for a time, or at Ctrl-C.
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 constexpr std::uint64_t kMaxCells = 4096;
@@ -69,7 +70,7 @@ public:
     explicit Watch(const WatchOptions& options)
         : options_(options),
           type_(parse_cell_type(options.as)),
-          offset_(parse_offset("OFFSET", options.offset)),
+          offset_(size_option("OFFSET", options.offset)),
           interval_(duration_option("--interval", options.interval)),
           end_(options.duration.empty()
                    ? rmem::Deadline::never()
@@ -109,7 +110,7 @@ private:
     bool has_members(std::int64_t now) {
         if (now >= next_members_ns_) {
             next_members_ns_ = now + kMembersEveryNs;
-            alive_ = bank_.ring().has_members();
+            alive_ = may_change(bank_.ring());
         }
         return alive_;
     }
@@ -195,7 +196,8 @@ void add_watch(cli::App& app) {
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
     command->add_flag("--changes", options->lines, "One line for each change, on a terminal too");
-    command->add_option("--count", options->changes, "End after this many changes");
+    command->add_option("--count", options->changes, "End after this many changes")
+        ->check(cli::at_least_one());
     command->add_option("--for", options->duration, "End after this time, such as 5s");
     command->add_flag("--system", options->system, "The memory above the user's, too");
     command->add_flag("--json", options->json, "One JSON object for each change");

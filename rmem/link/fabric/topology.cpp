@@ -2,11 +2,11 @@
 #include "rmem/link/fabric/topology.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/small_file.hpp"
 
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -99,20 +99,7 @@ Topology Topology::parse(const std::string& text, const std::string& name, unsig
 }
 
 Topology Topology::read(const std::string& path, unsigned nodes) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text(kMostFileBytes + 1, '\0');
-    if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!file && !file.eof()) {
-        throw Error(Errc::bad_environment,
-                    fmt::format("RMEM_TOPOLOGY is '{}', which cannot be read", path));
-    }
-    text.resize(static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMostFileBytes) {
-        throw Error(Errc::bad_environment,
-                    fmt::format("RMEM_TOPOLOGY is '{}', which has more than {} bytes: it is no "
-                                "list of racks",
-                                path, kMostFileBytes));
-    }
+    const std::string text = user_file(path, "RMEM_TOPOLOGY's file", Errc::bad_environment);
     return parse(text, path, nodes);
 }
 

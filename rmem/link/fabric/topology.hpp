@@ -17,7 +17,7 @@
 /// Invariants: each node is in one rack; what a plan reaches, each node once: the own rack's other
 ///   nodes, and each other rack by one stop or, in a chain, by the stop before it.
 /// Thread safety: plain values. Errors: Error(bad_environment) with the line and what is allowed.
-/// Trust: a file of at most kMostFileBytes; numbers are bounded by the ring.
+/// Trust: a file of at most kUserFileBytes; numbers are bounded by the ring.
 
 #include "rmem/error.hpp"
 
@@ -31,7 +31,6 @@ namespace rmem::fabric {
 
 class RMEM_API Topology {
 public:
-    static constexpr std::size_t kMostFileBytes = std::size_t{1} << 20;
     enum class FanOut : std::uint8_t { tree, chain };
 
     /// One rack.

@@ -6,6 +6,7 @@
 #include "rmem/base/hash.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 #include "rmem/link/udp/unknown_host.hpp"
+#include "rmem/ring/joining.hpp"
 
 #include <fmt/format.h>
 
@@ -117,11 +118,12 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
 }
 
 std::string about(const RingConfig& config) {
-    return fmt::format(
-        "ring '{}': {} nodes, {} ranks, {} bytes, timing {}, bound {} ns, {} bytes of system "
-        "regions (layout {:#x})",
-        config.name, config.nodes, config.ranks, config.user_bytes, to_string(config.timing),
-        config.bound_ns, config.system_bytes, config.system_hash);
+    std::string text = fmt::format("ring '{}': ", config.name);
+    for (const auto& [variable, value] : settings_of(config))
+        text += fmt::format("{} {}; ", variable, value);
+    // Both make these.
+    return text + fmt::format("RMEM_LAYOUT/RMEM_PARTITION {} bytes ({:#x})", config.system_bytes,
+                              config.system_hash);
 }
 
 std::uint64_t ring_id(const RingConfig& config) noexcept {

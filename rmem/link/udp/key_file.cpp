@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/key_file.hpp"
 
+#include "rmem/base/small_file.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sodium.h>
@@ -11,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 
 namespace rmem::udp {
@@ -42,7 +43,7 @@ struct Secret : std::array<char, size> {
 
 [[noreturn]] void fail(const std::string& path, const char* doing, int error) {
     throw Error(Errc::system,
-                fmt::format("key file '{}': {}: {}", path, doing, std::strerror(error)));
+                fmt::format("key file '{}': {}: {}", path, doing, system_words(error)));
 }
 
 Descriptor open_to_read(const std::string& path) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace rmem::udp {
@@ -14,6 +15,28 @@ namespace {
 /// Of "ring 'wk': 2 nodes, …".
 std::string_view name_in(std::string_view about) {
     return about.substr(0, about.find(':'));
+}
+
+/// The next of the settings after the name, "RMEM_SIZE 1M"; empty after the last.
+std::string_view next_setting(std::string_view& about) {
+    about.remove_prefix(std::min(about.size(), about.find_first_of(":;")));
+    about.remove_prefix(std::min(about.size(), about.find_first_not_of(":; ")));
+    return about.substr(0, about.find(';'));
+}
+
+/// "RMEM_SIZE is 1M there and 2M here", of all settings that differ.
+std::string differences(std::string_view there, std::string_view here) {
+    std::string all;
+    for (;;) {
+        const std::string_view a = next_setting(there), b = next_setting(here);
+        if (a.empty() && b.empty()) return all;
+        if (a == b) continue;
+        const auto value = [](std::string_view text) {
+            return text.substr(std::min(text.size(), text.find(' ') + 1));
+        };
+        all += fmt::format("{}{} is {} there and {} here", all.empty() ? "" : ", ",
+                           b.substr(0, b.find(' ')), value(a), value(b));
+    }
 }
 
 }  // namespace
@@ -77,9 +100,8 @@ std::string Oddities::sentence(Odd odd, const Heard& heard) const {
     if (name_in(heard.text) != name_in(about_)) {
         return fmt::format("{} speaks in another ring ({}), this is {}", who, heard.text, about_);
     }
-    return fmt::format(
-        "{} has other settings of this ring: there {}; here {}; give all hosts the same", who,
-        heard.text, about_);
+    return fmt::format("{} has other settings of ring '{}': {}; give all hosts the same", who,
+                       ring_, differences(heard.text, about_));
 }
 
 std::string Oddities::text(std::int64_t now) const {

@@ -341,8 +341,9 @@ TEST_F(Bridges, show_their_counters_in_info_and_metrics) {
 }
 
 TEST_F(Bridges, refuse_a_file_that_cannot_be_meant_with_a_sentence) {
-    const std::string rings = R"({"rings": {"a": {"RMEM_RING": "a", "table": 0},
-                                            "b": {"RMEM_RING": "b", "table": 0}}, "regions": [)";
+    const std::string rings =
+        R"({"rings": {"a": {"RMEM_RING": "a", "table": "32K"},
+                      "b": {"RMEM_RING": "b", "table": "32K"}}, "regions": [)";
     const std::string there = R"({"name": "x", "from": "a", "offset": 0, "to": "b", "at": 64,
                                   "bytes": 64})";
     const std::pair<std::string, const char*> cases[] = {
@@ -356,6 +357,16 @@ TEST_F(Bridges, refuse_a_file_that_cannot_be_meant_with_a_sentence) {
         {rings + there + R"(, {"name": "y", "from": "b", "offset": 64, "to": "a", "at": 256,
                                "bytes": 8}]})",
          "overlaps region 'x' of the other way in ring 'b': words would go in a circle"},
+        {rings + there + ",]}", "wrong:3:48: here this is no JSON any more; correct it"},
+        {rings + R"({"name": "x", "from": "a", "offset": "32K", "to": "b", "at": 0, "bytes": 4}]})",
+         "ring 'a': region 'x' overlaps the table, 4096 bytes at 0x8000; move one of them"},
+        {rings + R"({"name": "x", "from": "a", "offset": "0xFFFFFC", "to": "b", "at": 0,
+                     "bytes": 64}]})",
+         "region 'x', 64 bytes at 0xfffffc, is not within its memory"},
+        {R"({"rings": {"a": {"RMEM_RING": "a", "RMEM_LINK": "rnig", "table": 4096}, "b": {"table": 0}},
+             "regions": [)" +
+             there + "]}",
+         "there is no link 'rnig' (RMEM_LINK) (did you mean 'ring'?)"},
         {rings + R"({"name": "x", "from": "a", "offset": 2, "to": "b", "at": 0, "bytes": 4}]})",
          "has a 'offset' of 2; give a multiple of 4"},
         {rings + R"({"name": "x", "from": "a", "offset": 0, "to": "c", "at": 0, "bytes": 4}]})",

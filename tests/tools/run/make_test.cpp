@@ -8,12 +8,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace rmem::test {
@@ -92,8 +94,7 @@ TEST(Make, makes_a_ring_that_a_job_finds_and_leaves_with_what_is_in_it) {
                   "0x80=up:text", "0x102=120:u8", "--json"});
     std::filesystem::remove(file);
     ASSERT_EQ(made.code, 0) << made.err;
-    EXPECT_EQ(made.json()["environment"]["RMEM_RANKS"], "2");
-    EXPECT_EQ(made.json()["environment"]["RMEM_TIMING"], "gt200");
+    EXPECT_EQ(made.json()["ranks"], 2);
     {
         const auto ring = Ring::observe(name.get());
         EXPECT_TRUE(ring->stays());
@@ -126,6 +127,53 @@ TEST(Make, makes_a_ring_that_a_job_finds_and_leaves_with_what_is_in_it) {
     EXPECT_THAT(kept.out, HasSubstr("kept " + name.get()));
     EXPECT_EQ(run_tool({"clean", name.get()}).code, 0);
     EXPECT_FALSE(name.exists());
+}
+
+TEST(Make, makes_a_ring_that_watchers_and_recorders_stay_with_though_nobody_is_in_it) {
+    RingName name;
+    name.may_be_left();
+    ASSERT_EQ(run_tool({"make", name.get(), "--size", "4K", "0x40=1"}).code, 0);
+    const auto file = std::filesystem::temp_directory_path() / ("kept-" + name.get());
+    Tool watch({"watch", name.get(), "0x40"});
+    Tool record({"record", name.get(), "--sample", "1ms", "-o", file.string()});
+    ASSERT_TRUE(watch.prints("0x00000040  1\n"));
+    ASSERT_TRUE(record.prints("to '"));
+    // Longer than between two looks for members.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ASSERT_EQ(run_tool({"poke", name.get(), "0x40", "2"}).code, 0);
+    EXPECT_TRUE(watch.prints("1 -> 2")) << watch.err();
+    EXPECT_EQ(run_tool({"clean", name.get()}).code, 0);
+    EXPECT_EQ(watch.wait().code, 0);
+    EXPECT_THAT(record.wait().err, HasSubstr("rmem record: 1 changes"));
+    std::filesystem::remove(file);
+}
+
+TEST(Make, makes_a_ring_of_any_layout_that_a_job_finds_by_its_name) {
+    RingName name;
+    name.may_be_left();
+    ASSERT_EQ(
+        run_tool({"make", name.get(), "-n", "2", "--layout", "paper", "--partition", "64K"}).code,
+        0);
+    EXPECT_EQ(run_tool({"run", "-n", "2", "--ring", name.get(), "--", "true"}).err, "");
+    const Ran other =
+        run_tool({"run", "-n", "2", "--ring", name.get(), "--layout", "inline", "--", "true"});
+    EXPECT_EQ(other.code, 125);
+    EXPECT_THAT(other.err, HasSubstr("RMEM_LAYOUT is paper there and inline here"));
+    EXPECT_EQ(run_tool({"clean", name.get()}).code, 0);
+}
+
+TEST(Wait, ends_when_the_ring_and_the_ranks_are_there_and_says_what_is_missing) {
+    const RingName name;
+    Tool wait({"wait", name.get(), "--ranks", "all"});
+    const auto ring = open(name, LinkKind::direct);
+    const Node a(ring, {0, 0});
+    EXPECT_EQ(run_tool({"wait", name.get()}).code, 0);
+    const Ran late = run_tool({"wait", "--ring", name.get(), "--ranks", "2", "--for", "1ms"});
+    EXPECT_EQ(late.code, 1);
+    EXPECT_THAT(late.err, HasSubstr("has 1 of its 2 ranks, after 1ms; start what is missing"));
+    EXPECT_EQ(run_tool({"wait", name.get(), "--ranks", "3"}).code, 1);
+    const Node b(ring, {1, 1});
+    EXPECT_EQ(wait.wait().code, 0);
 }
 
 TEST(Make, leaves_nothing_of_what_it_refuses) {

@@ -132,7 +132,7 @@ TEST(RigFile, takes_processors_as_numbers_ranges_and_lists) {
 }
 
 TEST(RigFile, names_the_line_of_what_is_wrong) {
-    EXPECT_THAT(refusal_of("[ring]\nname = "), StartsWith("some/rig.toml:2: "));
+    EXPECT_THAT(refusal_of("[ring]\nname = "), StartsWith("some/rig.toml:2:8: "));
     EXPECT_THAT(
         refusal_of("[ring]\nnaem = \"x\"\n"),
         StartsWith("some/rig.toml:2: [ring] has no key 'naem'; there are name, nodes, size"));
@@ -156,7 +156,7 @@ TEST(RigFile, names_the_line_of_what_is_wrong) {
     EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\n[rank.environment]\nRMEM_RANK = 1\n"),
                 HasSubstr("RMEM_RANK"));
     EXPECT_THAT(refusal([] { read_rig("no-such-file.toml", kKeys); }),
-                StartsWith("no-such-file.toml: cannot be read: No such file"));
+                StartsWith("the rig file 'no-such-file.toml' cannot be read: No such file"));
 }
 
 TEST(RigFile, another_user_is_for_root_to_name) {

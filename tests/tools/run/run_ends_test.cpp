@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem run`: deaths, signals, and leftovers.
 
+#include "tests/support/child.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/support/users.hpp"
+#include "tools/run/launcher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -254,6 +257,35 @@ TEST(RunEnds, leaves_nothing_when_it_is_killed_itself) {
     EXPECT_EQ(job.wait().code, 128 + SIGKILL);
     EXPECT_TRUE(eventually([&] { return !is_running(rank) && !is_running(child); }));
     EXPECT_TRUE(eventually([&] { return !ring.exists(); }));
+}
+
+TEST(RunEnds, says_after_a_silence_who_has_ended_while_others_run_on) {
+    const Sign sign;
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    Child job([&] {
+        ::dup2(ends[1], STDERR_FILENO);
+        tools::Job two;
+        two.programs.resize(2);
+        two.programs[0].command = {"true"};
+        two.programs[1].command = {"sh", "-c", sign.awaiting()};
+        two.place = [](unsigned) { return tools::Variables{}; };
+        two.silence_ns = 1'000'000;
+        tools::RunReport report(false, 2);
+        tools::Janitor janitor({});
+        EXPECT_EQ(tools::Launcher(two, report, janitor).run(), 0);
+    });
+    ::close(ends[1]);
+    std::string said;
+    char c = 0;
+    while (said.find('\n') == std::string::npos && ::read(ends[0], &c, 1) == 1) said += c;
+    EXPECT_EQ(said,
+              "rmem run: nothing was printed for 1 ms; ended: rank 0; running: rank 1, which may "
+              "wait for those (`rmem top` shows them)\n");
+    sign.set();
+    EXPECT_EQ(job.wait(), 0);
+    EXPECT_EQ(::read(ends[0], &c, 1), 0) << "it is said once";
+    ::close(ends[0]);
 }
 
 }  // namespace

@@ -124,13 +124,5 @@ TEST(Cells, stand_at_multiples_of_their_size_and_at_most_of_the_word) {
     EXPECT_FALSE(fits("u64", 2));
 }
 
-TEST(Cells, are_found_by_offsets_as_people_write_them) {
-    EXPECT_EQ(parse_offset("x", "256"), 256U);
-    EXPECT_EQ(parse_offset("x", "0x100"), 256U);
-    EXPECT_EQ(parse_offset("x", "4k"), 4096U);
-    EXPECT_THROW(parse_offset("x", "foo"), UsageError);
-    EXPECT_THROW(parse_offset("x", "0xg"), UsageError);
-}
-
 }  // namespace
 }  // namespace tools

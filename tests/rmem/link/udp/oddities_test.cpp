@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/oddities.hpp"
 
+#include "rmem/link/udp/engine_settings.hpp"
 #include "rmem/ring/notice.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace rmem::udp {
 namespace {
 
 constexpr Ip kOther = 0x0a000002;  // 10.0.0.2
-const std::string kHere = "ring 'rig': 2 nodes";
+const std::string kHere = "ring 'rig': RMEM_NODES 2";
 
 Oddities heard(Odd odd, unsigned origin, std::string_view text = {}) {
     Oddities oddities("rig", 0, kHere);
@@ -36,16 +37,32 @@ TEST(Oddities, say_who_has_another_key_or_none) {
     EXPECT_TRUE(has(heard(Odd::not_expected, 1).text(1000), "this node has none"));
 }
 
-TEST(Oddities, show_both_settings_where_they_differ) {
-    const std::string text = heard(Odd::other_ring, 1, "ring 'rig': 3 nodes").text(1000);
-    EXPECT_TRUE(has(text, "there ring 'rig': 3 nodes; here ring 'rig': 2 nodes")) << text;
+TEST(Oddities, name_each_setting_that_differs_with_both_values) {
+    RingConfig there, here;
+    there.name = here.name = "rig";
+    there.user_bytes = 1U << 20;
+    here.user_bytes = 2U << 20;
+    Oddities oddities("rig", 0, about(here));
+    oddities.note(Odd::other_ring, 1, kOther, about(there), 1000);
+    EXPECT_EQ(oddities.text(1000),
+              "10.0.0.2 has other settings of ring 'rig': RMEM_SIZE is 1M (1048576 bytes) there "
+              "and 2M (2097152 bytes) here; give all hosts the same");
+    there.nodes = 3;
+    there.system_hash = 0x12;
+    oddities.note(Odd::other_ring, 1, kOther, about(there), 2000);
+    const std::string text = oddities.text(2000);
+    EXPECT_TRUE(has(text, "RMEM_NODES is 3 there and 1 here, RMEM_SIZE is 1M")) << text;
+    EXPECT_TRUE(has(text, "RMEM_PARTITION is 0 bytes (0x12) there and 0 bytes (0x0) here")) << text;
+    EXPECT_FALSE(has(text, "RMEM_TIMING"));
     EXPECT_TRUE(has(heard(Odd::other_ring, 1, "ring 'w': 3 nodes").text(1000), "another ring"));
+    // Anybody may have written it.
+    EXPECT_TRUE(has(heard(Odd::other_ring, 1, "ring 'rig'").text(1000), "is  there and"));
 }
 
 TEST(Oddities, keep_what_one_datagram_said_when_others_say_less) {
-    Oddities oddities = heard(Odd::other_ring, 1, "ring 'rig': 3 nodes");
+    Oddities oddities = heard(Odd::other_ring, 1, "ring 'rig': RMEM_NODES 3");
     oddities.note(Odd::other_ring, 1, kOther, {}, 2000);
-    EXPECT_TRUE(has(oddities.text(2000), "3 nodes"));
+    EXPECT_TRUE(has(oddities.text(2000), "RMEM_NODES is 3 there and 2 here"));
 }
 
 TEST(Oddities, are_news_once_and_forgotten_after_a_while) {
