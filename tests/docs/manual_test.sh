@@ -33,13 +33,16 @@ done <<<"$references"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Programs stand in `.Bd -literal` and have a main; backslashes are written \e there. One that
-# includes a header of C++ is C++.
+# includes a header of C++ is C++. A literal that begins with `$ rmem run` is how the page's program
+# is run, and what it prints, in any order.
 for page in *.[37]; do
     awk -v base="$work/$page" '
         /^\.Bd -literal/ { inside = 1; text = ""; next }
         /^\.Ed/ {
             if (inside && text ~ /int main\(/)
                 printf "%s", text > (base (text ~ /#include <[^>]*hpp>/ ? ".cpp" : ".c"))
+            if (inside && text ~ /^\$ rmem run /)
+                printf "%s", text > (base ".shown")
             inside = 0
         }
         inside { gsub(/\\e/, "\\"); sub(/^\\&/, ""); text = text $0 "\n" }' "$page"
@@ -75,7 +78,7 @@ done
 build() {
     local compiler=("${CC:-cc}" -std=c11)
     [[ $1 == *.c ]] || compiler=("${CXX:-c++}" -std=c++20)
-    "${compiler[@]}" -Wall -Wextra -Wpedantic -Werror \
+    "${compiler[@]}" -O2 -Wall -Wextra -Wpedantic -Werror \
         -I"$RMEM_SOURCE_DIR" -I"$RMEM_SOURCE_DIR/ports" -I"$RMEM_SOURCE_DIR/cards/rfm2g" \
         -o "${1%.*}" "$1" \
         -Wl,--as-needed "${libraries[@]}" -lbillboard -lrmem -Wl,-rpath,"$path"
@@ -87,13 +90,27 @@ done
 for one in "${builds[@]}"; do
     wait "$one" || failed=1
 done
+shown=0
 for program in "${programs[@]}"; do
     page=$(basename "${program%.*}")
     if [[ ! -x ${program%.*} ]]; then
         echo "FAILED: the program in $page does not compile"
-    elif ! "$RMEM_BUILD_DIR/tools/rmem" run -n 3 --join-timeout 20s -- "${program%.*}"; then
+        continue
+    fi
+    how=(-n 3)
+    if [[ -e ${program%.*}.shown ]]; then
+        read -ra how < <(sed -n '1s/^\$ rmem run \(.*\) -- .*/\1/p' "${program%.*}.shown")
+        shown=$((shown + 1))
+    fi
+    if ! "$RMEM_BUILD_DIR/tools/rmem" run "${how[@]}" --join-timeout 20s -- "${program%.*}" |
+        tee "${program%.*}.out"; then
         echo "FAILED: the program in $page does not run"
+        failed=1
+    elif [[ -e ${program%.*}.shown ]] && ! diff <(sed 1d "${program%.*}.shown" | sort) \
+        <(sort "${program%.*}.out"); then
+        echo "FAILED: the program in $page prints something else"
         failed=1
     fi
 done
+[[ $shown -ge 3 ]] || { echo "FAILED: found $shown pages that show what they print"; exit 1; }
 exit $failed

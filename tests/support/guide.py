@@ -7,8 +7,9 @@
 A page is read like this:
   - A block whose first line is a comment with a file's name, `/* hello.c */`, is that file. Every
     block with a main function has one.
-  - A block of sh that starts a program of its page, `./hello`, is run as it stands, in a folder
-    that has the page's files, after the blocks above it. It must end well.
+  - All other blocks of sh are run as they stand, one after the other in one shell, in a folder that
+    has the page's files and looks like the tree. Each command must end well, also one before a
+    pipe or in the background; one that is in the background still at the end is ended.
   - A block of text right below is what it prints, on stdout and stderr. A line `…` stands for any
     lines. Names of rings that nobody chose differ from run to run.
 A comment right above the sh block says what else there is to know:
@@ -17,9 +18,9 @@ A comment right above the sh block says what else there is to know:
     <!-- run: output varies -->      it is run, what it prints is not compared
     <!-- run: fails -->              it is to show an error, and ends with one
     <!-- run: needs PROGRAM -->      left out, and said so, where that is not installed
-    <!-- not run: WHY -->
-Several are divided by commas. RMEM_SOURCE_DIR and RMEM_BUILD_DIR say where things are. Exit code
-77: nothing is built.
+    <!-- not run: WHY -->            left out, and said so
+Several are divided by commas. Programs are compiled with -O2. RMEM_SOURCE_DIR and RMEM_BUILD_DIR
+say where things are. Exit code 77: nothing is built.
 """
 
 import concurrent.futures
@@ -40,9 +41,41 @@ LIBRARIES = {"rmem": "rmem", "billboard": "billboard"} | {
 } | {card: f"cards/{card}" for card in ("rfm2g", "scgt", "scramnet_plus")}
 PATIENCE_S = 180
 WARNINGS = "-Wall -Wextra -Werror"
+PASSED_ON = ["examples", "mpi_channel", "scripts", "cards", "bench"]  # of the tree, in each folder
+
+# Before the blocks of a page. A command in the background counts when it ends: where the page waits
+# for all, or at the end of the page, where what runs on is told to end.
+PRELUDE = """
+set -eo pipefail
+started=() newest=
+note() { [[ ${!:-} == "$newest" ]] || { newest=$!; started+=("$!"); }; }
+trap note DEBUG
+wait() {
+    note
+    [[ $# == 0 ]] || { builtin wait "$@"; return; }
+    for one in "${started[@]}"; do builtin wait "$one" || [[ $? == 143 ]]; done  # 143: told to end
+    started=()
+}
+place_files() { [[ $PWD == "$PAGE" ]] || cp -n "$PAGE"/*.* . 2>/dev/null || true; }
+PAGE=$PWD
+finish() {
+    code=$?
+    trap - DEBUG
+    note
+    for one in "${started[@]}"; do
+        kill "$one" 2>/dev/null && is_ended=yes || is_ended=no
+        builtin wait "$one" || [[ $is_ended == yes ]] || {
+            echo "a command in the background has failed"
+            code=1
+        }
+    done
+    exit "$code"
+}
+trap finish EXIT
+"""
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```\n", re.MULTILINE | re.DOTALL)
-MARK = re.compile(r"<!-- (run|not run): (.*?) -->\n\s*\Z")
+MARK = re.compile(r"<!-- (run|not run): ([^>]*?) -->\n\s*\Z", re.DOTALL)
 FILE_NAME = re.compile(r"\A(?:/\*|//|#) (\S+\.\w+)(?: \*/)?\n")
 CHANCE_RING = re.compile(r"\b(?:run-\d+-[0-9a-f]+|default-\d+|guide-\d+-\w+)")
 
@@ -63,13 +96,14 @@ class Block:
         self.start, self.end = match.span()
         self.is_run = not mark or mark[1] == "run"
         self.words = mark[2].split(", ") if mark and self.is_run else []
+        self.why_not = None if self.is_run else " ".join(mark[2].split())
 
     def needs(self):
         return [word.split()[1] for word in self.words if word.startswith("needs ")]
 
 
 def read_page(file):
-    """The files that a page has, and the blocks to run.
+    """The files that a page has, and its blocks of commands.
 
     Each block comes with the output that is shown (or None).
     """
@@ -85,15 +119,13 @@ def read_page(file):
     programs = {pathlib.Path(f).stem for f in files if f.endswith((".c", ".cpp"))}
     runs, run_programs = [], set()
     for block, below in zip(blocks, blocks[1:] + [None]):
-        started = set(re.findall(r"(?<![\w/.])\./(\w+)", block.text)) & programs
-        if block.language != "sh" or not started:
+        if block.language != "sh" or FILE_NAME.match(block.text):
             continue
-        run_programs |= started
+        run_programs |= set(re.findall(r"(?<![\w/.])\./(\w+)", block.text))
         shown = None
         if below and below.language == "text" and not page[block.end : below.start].strip():
             shown = below.text
-        if block.is_run:
-            runs.append((block, shown))
+        runs.append((block, shown))
     if programs - run_programs:
         raise Wrong(f"no command on the page starts {', '.join(sorted(programs - run_programs))}")
     return files, runs
@@ -107,8 +139,13 @@ def make_tools(work):
     (work / "bin").mkdir()
     has_mpi = (BUILD / "mpi_channel/libbbp-fi.so").exists()
     launchers = SOURCE.glob("mpi_channel/mpirun-bbp-*") if has_mpi else []
-    for command in [BUILD / "tools/rmem", *launchers]:
+    compilers = BUILD.glob("rmem/rmem-c[c+]*")
+    for command in [BUILD / "tools/rmem", *compilers, *launchers]:
         (work / "bin" / command.name).symlink_to(command)
+    for compiler in ("cc", "c++", "gcc", "g++"):
+        wrapper = work / "bin" / compiler
+        wrapper.write_text(f'#!/bin/sh\nexec {shutil.which(compiler)} -O2 "$@"\n', encoding="utf-8")
+        wrapper.chmod(0o755)
     (work / "pkgconfig").mkdir()
     found = ":".join(str(BUILD / folder) for folder in LIBRARIES.values())
     for name, folder in LIBRARIES.items():
@@ -132,20 +169,35 @@ def environment(work, page):
     }
 
 
-def end(shell):
-    """What it has printed. Gently first, so that rings are removed."""
-    os.killpg(shell.pid, signal.SIGTERM)
-    try:
-        return shell.communicate(timeout=5)[0]
-    except subprocess.TimeoutExpired:
-        os.killpg(shell.pid, signal.SIGKILL)
-        return shell.communicate()[0]
+def isolation():
+    """Rings of a page are its own, where a mount of its own is to be had; each has a `rig`."""
+    for options in (["-m"], ["-rm"]):
+        words = ["unshare", *options, "--propagation", "private", "sh", "-c"]
+        words += ['mount -t tmpfs tmpfs /dev/shm && exec "$@"', "x"]
+        try:
+            if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+                return words
+        except FileNotFoundError:
+            pass
+    return []
 
 
-def run(block, folder, variables):
-    """What a block prints."""
+def script_of(runs, mark):
+    """The blocks, each after a line that says where it begins."""
+    parts = [PRELUDE]
+    for block in runs:
+        text = block.text
+        if "fails" in block.words:
+            text = f"set +e; (set -e\n{text}); failed=$?; set -e; [[ $failed != 0 ]]"
+        parts.append(f"place_files; printf '\\n%s %d\\n' {mark} {block.line}\n{text}")
+    return "\n".join(parts)
+
+
+def run(runs, folder, variables, alone):
+    """What each block prints, by its line."""
+    mark = f"guide-block-{os.getpid()}"
     with subprocess.Popen(
-        ["bash", "-e", "-c", block.text],
+        [*alone, "bash", "-c", script_of(runs, mark)],
         cwd=folder,
         env=variables,
         stdin=subprocess.DEVNULL,
@@ -158,11 +210,18 @@ def run(block, folder, variables):
             printed, _ = shell.communicate(timeout=PATIENCE_S)
             code = shell.returncode
         except subprocess.TimeoutExpired:
-            printed = end(shell)
+            os.killpg(shell.pid, signal.SIGTERM)  # gently, so that rings are removed
+            try:
+                printed, _ = shell.communicate(timeout=5)
+            except subprocess.TimeoutExpired:
+                os.killpg(shell.pid, signal.SIGKILL)
+                printed, _ = shell.communicate()
             code = f"none after {PATIENCE_S} s"
-    if (code == 0) == ("fails" in block.words):
-        raise Wrong(f"line {block.line}: exit code {code}:\n{block.text}{printed}")
-    return printed
+    parts = re.split(rf"\n{mark} (\d+)\n", printed)
+    outputs = {int(line): text for line, text in zip(parts[1::2], parts[2::2])}
+    if code != 0:
+        raise Wrong(f"line {list(outputs)[-1]}: exit code {code}:\n{parts[-1]}")
+    return outputs
 
 
 def comparable(text, words):
@@ -180,28 +239,38 @@ def is_shown(shown, printed):
     return re.fullmatch(expected, "\n".join(printed), re.DOTALL) is not None
 
 
-def check_page(file, work):
-    """What was left out."""
+def check_page(file, work, alone):
+    """How many blocks were run, and what was left out."""
     files, runs = read_page(file)
     folder = work / file.stem
     folder.mkdir()
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    variables = environment(work, file.stem)
-    left_out = []
+    for name in PASSED_ON:
+        (folder / name).symlink_to(SOURCE / name)
+    (folder / "build").mkdir()
+    (folder / "build/release").symlink_to(BUILD)
+    (folder / "home/.local/share").mkdir(parents=True)
+    (folder / "home/.local/share/rmem").symlink_to(SOURCE / "tools/record")
+    variables = environment(work, file.stem) | {"HOME": f"{folder}/home"}
+    left_out, to_run = [], []
     for block, shown in runs:
         missing = [p for p in block.needs() if not shutil.which(p, path=variables["PATH"])]
-        if missing:
-            left_out.append(f"line {block.line}: there is no {missing[0]}")
-            continue
-        printed = run(block, folder, variables)
+        if missing or not block.is_run:
+            why = block.why_not or f"there is no {missing[0]}"
+            left_out.append(f"line {block.line}: {why}")
+        else:
+            to_run.append((block, shown))
+    outputs = run([block for block, _ in to_run], folder, variables, alone) if to_run else {}
+    for block, shown in to_run:
+        printed = outputs[block.line]
         if shown is None or "output varies" in block.words:
             continue
         shown, printed = comparable(shown, block.words), comparable(printed, block.words)
         if not is_shown(shown, printed):
             difference = difflib.unified_diff(shown, printed, "shown", "printed", lineterm="")
             raise Wrong(f"line {block.line}: it prints something else:\n" + "\n".join(difference))
-    return left_out
+    return len(to_run), left_out
 
 
 def main(pages):
@@ -212,20 +281,25 @@ def main(pages):
         *sorted(SOURCE.glob("docs/guide/*.md")),
         SOURCE / "README.md",
     ]
-    failed = False
+    failed, blocks, all_left_out = False, 0, 0
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         make_tools(work)
         # README.md of the root and of the guides have one stem: the latter has no program.
         pages = [p for p in pages if p != SOURCE / "docs/guide/README.md"]
-        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
-            for page, result in [(p, pool.submit(check_page, p, work)) for p in pages]:
+        alone = isolation()
+        with concurrent.futures.ThreadPoolExecutor(max_workers=4 if alone else 1) as pool:
+            for page, result in [(p, pool.submit(check_page, p, work, alone)) for p in pages]:
                 try:
-                    for what in result.result():
-                        print(f"{page.name}: left out: {what}")
+                    count, left_out = result.result()
+                    for what in left_out:
+                        print(f"{page.name}: not run: {what}")
+                    blocks += count
+                    all_left_out += len(left_out)
                 except Wrong as wrong:
                     print(f"FAILED: {page.name}: {wrong}")
                     failed = True
+    print(f"{blocks} blocks of commands were run, {all_left_out} were not, for the reasons above")
     return 1 if failed else 0
 
 
