@@ -383,6 +383,8 @@ TEST_F(Bridges, refuse_a_file_that_cannot_be_meant_with_a_sentence) {
         EXPECT_EQ(ran.code, 1) << text;
         EXPECT_THAT(ran.err, HasSubstr(sentence));
     }
+    EXPECT_THAT(run_tool({"bridge", "--check", "/"}).err,
+                HasSubstr("'/' cannot be read: Is a directory; name a file"));
     const Ran ran = run_tool({"bridge", "--check", file("right", rings + there + "]}")});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_THAT(ran.out, HasSubstr("is brought"));
