@@ -18,7 +18,7 @@ namespace tools {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kWaitExamples = R"(
 Examples:
   rmem wait rig                         until there is a ring 'rig' that can be looked at
   rmem wait rig --ranks all             and all of its ranks have joined
@@ -26,7 +26,7 @@ Examples:
 
 Exit codes: 0 they are there, 1 they have not come in time, 2 wrong command line.)";
 
-constexpr std::chrono::milliseconds kBetweenLooks{5};
+constexpr std::chrono::milliseconds kBetweenWaitLooks{5};
 
 struct WaitOptions {
     std::string ring, ranks = "0", patience = "30s";
@@ -48,7 +48,7 @@ std::string lack_of(const RingSample& ring, const WaitOptions& options) {
     return here >= wanted ? "" : fmt::format("has {} of its {} ranks", here, all);
 }
 
-void wait(const WaitOptions& options) {
+void wait_for_ring(const WaitOptions& options) {
     const auto deadline = rmem::Deadline::in(duration_option("--for", options.patience));
     RingSampler sampler(options.ring);
     for (;;) {
@@ -66,7 +66,7 @@ void wait(const WaitOptions& options) {
                                           "longer (--for)",
                                           options.ring, lack, options.patience));
         }
-        std::this_thread::sleep_for(kBetweenLooks);
+        std::this_thread::sleep_for(kBetweenWaitLooks);
     }
 }
 
@@ -79,8 +79,8 @@ void add_wait(cli::App& app) {
     command->add_option("--ranks", options->ranks, "This many ranks, or all")
         ->capture_default_str();
     command->add_option("--for", options->patience, "At most this long")->capture_default_str();
-    command->footer(kExamples);
-    command->callback([options] { wait(*options); });
+    command->footer(kWaitExamples);
+    command->callback([options] { wait_for_ring(*options); });
 }
 
 }  // namespace tools
