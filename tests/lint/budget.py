@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What compiling takes of a processor, part by part, against tests/budget.toml.
+
+    budget.py BUILD          a line for each part; fails where one is more than a third over
+    budget.py BUILD --page   the same as a table, for docs/measurements/check.md
+
+`scripts/lib/timed` notes the seconds of each object in BUILD/processor-seconds. They count as on a
+machine that takes `reference` seconds for the headers that are parsed for all (the objects *.gch),
+so a slow machine is not over. An object from ccache costs nothing there, and its last figure in this
+folder counts; a part of which more than a tenth has none is not judged. Exit code 0: within the
+budget; 1: over it; 77: nothing to judge.
+"""
+
+import collections
+import pathlib
+import re
+import sys
+import tomllib
+
+FROM_CACHE_S = 0.08
+OVER = 4 / 3
+OBJECT = re.compile(
+    r"(?P<folder>.*?)/?CMakeFiles/(?P<target>[^/]+)\.dir/(?P<source>.*)\.(?P<kind>o|gch)$"
+)
+BUDGET = pathlib.Path(__file__).resolve().parents[1] / "budget.toml"
+
+
+def seconds_of(text):
+    minutes, seconds = text.rstrip("s").split("m")
+    return int(minutes) * 60 + float(seconds)
+
+
+def seconds_of_objects(log):
+    """Object -> processor seconds, of the last time that it was compiled."""
+    found = {}
+    for line in log.read_text(encoding="utf-8").splitlines():
+        user, system, name = line.split(maxsplit=2)
+        seconds = seconds_of(user) + seconds_of(system)
+        if seconds >= FROM_CACHE_S:
+            found[name] = seconds
+    return found
+
+
+def part_of(name):
+    """The folder of the tree that an object is of; of tools and tests the part in it."""
+    match = OBJECT.match(name)
+    if not match or match["kind"] != "o":
+        return None
+    folder = match["folder"] or match["target"]
+    if folder == "tools":
+        return "tools/" + match["target"].removesuffix("_parts").replace("_", "-")
+    if folder == "tests":
+        return "tests/" + match["source"].split("/")[0].replace("support", "programs")
+    return folder.split("/")[0]
+
+
+def objects_of(build):
+    """Every object that the build makes."""
+    text = (build / "build.ninja").read_text(encoding="utf-8")
+    return set(re.findall(r"^build (\S+\.(?:o|gch))(?: |:)", text, re.MULTILINE))
+
+
+def parts_of(build):
+    """Part -> (seconds on the reference machine, objects, those with a figure)."""
+    measured, all_objects = seconds_of_objects(build / "processor-seconds"), objects_of(build)
+    reference = [s for name, s in measured.items() if name.endswith(".gch")]
+    wanted = sum(name.endswith(".gch") for name in all_objects)
+    if len(reference) < wanted or not reference:
+        return {}
+    speed = tomllib.loads(BUDGET.read_text(encoding="utf-8"))["reference"] / sum(reference)
+    parts = collections.defaultdict(lambda: [0.0, 0, 0])
+    for name in all_objects:
+        if part := part_of(name):
+            parts[part][0] += measured.get(name, 0) * speed
+            parts[part][1] += 1
+            parts[part][2] += name in measured
+    return parts
+
+
+def main(arguments):
+    build, is_page = pathlib.Path(arguments[0]), "--page" in arguments
+    if not (build / "processor-seconds").is_file() or not (parts := parts_of(build)):
+        print("skipped: what all parse together came from ccache; nothing tells how fast this is")
+        return 77
+    budget = tomllib.loads(BUDGET.read_text(encoding="utf-8"))["parts"]
+    over = False
+    if is_page:
+        print("| part | processor seconds | budget | objects |\n|---|---|---|---|")
+    for part, (seconds, objects, known) in sorted(parts.items()):
+        most = budget.get(part)
+        judged = known >= 0.9 * objects
+        verdict = "not judged: from ccache"
+        if judged and most is None:
+            verdict = "has no budget"
+        elif judged:
+            verdict = "over" if seconds > most * OVER else "fits"
+        over |= verdict in ("over", "has no budget")
+        if is_page and judged:
+            print(f"| {part} | {seconds:.0f} | {most} | {objects} |")
+        elif not is_page:
+            print(f"{part:28} {seconds:6.0f} s of {most} s, {objects} objects: {verdict}")
+    if over:
+        print(f"Make it less, or change {BUDGET.name}, and say in the commit why.")
+    return int(over)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
