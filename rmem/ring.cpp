@@ -19,7 +19,6 @@
 #include "rmem/ring/word_sleepers.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -235,6 +234,12 @@ std::optional<RingConfig> living_config(const Segment& segment, const std::strin
     return std::nullopt;
 }
 
+/// Though a child that shares its memory (vfork(2), clone(2)) keeps its lock.
+bool has_ended(const RankSlot& slot) noexcept {
+    // relaxed is enough: one that has just been replaced is gone
+    return is_process_gone(slot.process.load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 struct Ring::Hold {
@@ -266,6 +271,7 @@ std::shared_ptr<Ring> Ring::make(const RingConfig& config, unsigned node) {
     header.config_hash = config.hash();
     header.segment_bytes = layout.total;
     header.made_ns = now_ns();
+    header.time_namespace = own_namespace("time");
     auto presence = made->segment.try_lock_shared(kPresenceByte);
     RMEM_MARK("ring.present");
     // (2) - this release-store synchronizes-with the acquire-load (1)
@@ -291,6 +297,15 @@ std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& 
 }
 
 std::shared_ptr<Ring> Ring::enter(RingConfig config, Segment segment) {
+    const std::uint64_t theirs = header_of(segment).time_namespace;
+    if (const auto own = own_namespace("time"); own != theirs && own != 0 && theirs != 0) {
+        throw Error(Errc::config_mismatch,
+                    fmt::format("ring '{}' was made in another time namespace (time:[{}], this "
+                                "process is in time:[{}]), whose monotonic clock is another: the "
+                                "times of writes would mean nothing; start all of them in one "
+                                "(`nsenter --time`, one container), or use another RMEM_RING",
+                                config.name, theirs, own));
+    }
     const bool is_first = !segment.is_locked(kPresenceByte);
     auto presence = segment.try_lock_shared(kPresenceByte);
     RMEM_MARK("ring.joined");
@@ -406,7 +421,7 @@ const SegmentHeader& Ring::header() const noexcept {
 }
 
 bool Ring::is_alive(unsigned rank) const noexcept {
-    return hold_->segment.is_locked(kFirstRankByte + rank);
+    return hold_->segment.is_locked(kFirstRankByte + rank) && !has_ended(this->rank(rank));
 }
 
 /// To those who come the members of before are nobody: no rank of theirs has left or died, and no
@@ -507,18 +522,6 @@ ProcessorSet Ring::shared_processors() const noexcept {
 
 namespace {
 
-/// The own affinity mask, as RankSlot::processors holds it.
-ProcessorSet own_processors() {
-    ProcessorSet set{};
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return set;
-    for (unsigned p = 0; p < CPU_SETSIZE; ++p) {
-        if (CPU_ISSET(p, &mask)) set[p / 64 % set.size()] |= std::uint64_t{1} << (p % 64);
-    }
-    return set;
-}
-
 Error rank_taken(const std::string& ring, unsigned rank, const RankSlot& slot) {
     // relaxed is enough: for people
     const std::uint32_t holder = slot.pid.load(std::memory_order_relaxed);
@@ -526,6 +529,13 @@ Error rank_taken(const std::string& ring, unsigned rank, const RankSlot& slot) {
         return {Errc::rank_taken, fmt::format("this process has rank {} of ring '{}' already; use "
                                               "the one that it has opened, or close that first",
                                               rank, ring)};
+    }
+    if (has_ended(slot)) {
+        return {Errc::rank_taken,
+                fmt::format("process {}, which had rank {} of ring '{}', is gone, and a child that "
+                            "it has made by vfork() or clone() and that shares its memory holds "
+                            "the rank; end that child (`fuser -v {}` names it)",
+                            holder, rank, ring, Segment::object_name(ring))};
     }
     return {Errc::rank_taken,
             fmt::format("rank {} of ring '{}' is already claimed by process {}; give each process "
@@ -550,10 +560,11 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     lock_ = std::make_unique<ByteLock>(std::move(*lock));
     RankSlot& mine = slot();
     const auto pid = static_cast<std::uint32_t>(::getpid());
-    // relaxed is enough for these four: the byte lock orders the incarnations of a rank, and the
+    // relaxed is enough for these five: the byte lock orders the incarnations of a rank, and the
     // release-store (4) orders the rest for readers
     incarnation_ = mine.incarnation.load(std::memory_order_relaxed) + 1;
     mine.pid.store(pid, std::memory_order_relaxed);                             // enough: (4)
+    mine.process.store(own_process(), std::memory_order_relaxed);               // (4)
     mine.start_time.store(process_start_time(pid), std::memory_order_relaxed);  // enough: (4)
     mine.node.store(member.node, std::memory_order_relaxed);                    // enough: (4)
     mine.incarnation.store(incarnation_, std::memory_order_relaxed);            // enough: (4)

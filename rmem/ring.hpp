@@ -44,7 +44,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 13;
+inline constexpr std::uint32_t kSegmentVersion = 14;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -72,6 +72,7 @@ struct SegmentHeader {
     std::int64_t made_ns;  ///< CLOCK_MONOTONIC: from when injected faults count
     ConfigRecord config;
     std::atomic<std::uint32_t> stays;  ///< not 0: it is kept when the last has left
+    std::uint64_t time_namespace;      ///< of its maker, whose clock all who take part share
 };
 
 enum class RankState : std::uint32_t {
@@ -109,6 +110,7 @@ struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> node;
     std::atomic<std::uint32_t> pid;
     std::atomic<std::uint64_t> start_time;
+    std::atomic<std::uint64_t> process;  ///< own_process() (rmem/base/process.hpp)
     /// The processors it may run on when it joins, as in a ProcessorSet.
     std::array<std::atomic<std::uint64_t>, 4> processors;
     alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; each waker adds one
@@ -221,7 +223,7 @@ public:
     /// When sampled writes on `direct` were made (rmem/ring/write_stamps.hpp).
     std::atomic<std::uint64_t>* stamps() const noexcept;
 
-    /// Whether a live process holds the rank. One system call.
+    /// Whether a live process holds the rank. One system call, or two where it does.
     bool is_alive(unsigned rank) const noexcept;
     /// With whom it is shared (RMEM_UNIX_GROUP); nothing: with nobody.
     std::optional<gid_t> group() const;

@@ -51,8 +51,8 @@ int of_node(const rmem_node* node, Body&& body) noexcept {
 [[gnu::cold]] int not_written(WriteResult result) {
     if (result == WriteResult::again) return RMEM_EAGAIN;
     return fail(RMEM_EPEER,
-                "nothing was written: the others have dropped this node, or its daemon has ended; "
-                "close the node and open it once more");
+                "nothing was written: the others have dropped this node, its daemon has ended, or "
+                "this program has closed its descriptors; close the node and open it once more");
 }
 
 [[gnu::always_inline]] inline int code_of(WriteResult result) {

@@ -57,7 +57,8 @@ void make_folder(const std::string& path) {
 /// The settings in a unit's file whose node runs; nothing: there is none.
 std::optional<rmem::GivenSettings::List> published(unsigned unit) {
     const std::string file = unit_file(unit);
-    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const rmem::Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const int fd = opened.get();
     if (fd < 0) {
         if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
         fail_at("opening", file);
@@ -68,7 +69,6 @@ std::optional<rmem::GivenSettings::List> published(unsigned unit) {
     // Its node's process keeps a lock for as long as it runs.
     const bool is_kept = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     const ssize_t bytes = ::read(fd, text.data(), text.size());
-    ::close(fd);
     if (!is_good) {
         throw rmem::Error(
             rmem::Errc::not_permitted,
@@ -127,13 +127,11 @@ std::string unit_file(unsigned unit) {
     return fmt::format("{}/unit-{}", folder(), unit);
 }
 
-PublishedUnit::PublishedUnit(unsigned unit, const Settings& settings)
-    : file_(unit_file(unit)), fd_(-1) {
+PublishedUnit::PublishedUnit(unsigned unit, const Settings& settings) : file_(unit_file(unit)) {
     make_folder(folder());
-    fd_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd_ < 0) fail_at("making", file_);
-    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-        ::close(fd_);
+    fd_ = rmem::Descriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (fd_.get() < 0) fail_at("making", file_);
+    if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
         throw rmem::Error(rmem::Errc::rank_taken,
                           fmt::format("unit {} is kept by another process ({}); end that, or give "
                                       "another unit",
@@ -141,16 +139,13 @@ PublishedUnit::PublishedUnit(unsigned unit, const Settings& settings)
     }
     std::string text;
     for (const auto& [name, value] : settings) text += fmt::format("{}={}\n", name, value);
-    if (::ftruncate(fd_, 0) != 0 ||
-        ::pwrite(fd_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-        ::close(fd_);
+    if (::ftruncate(fd_.get(), 0) != 0 ||
+        ::pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
         fail_at("writing", file_);
-    }
 }
 
 PublishedUnit::~PublishedUnit() {
     ::unlink(file_.c_str());
-    ::close(fd_);
 }
 
 rmem_node* open_unit(unsigned unit, int& code) noexcept {

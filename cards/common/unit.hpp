@@ -15,6 +15,7 @@
 ///   what opening a node throws.
 /// Trust: a file is read that this user, or root, has made.
 
+#include "rmem/base/descriptor.hpp"
 #include "rmem/rmem.h"
 
 #include <string>
@@ -39,7 +40,7 @@ public:
 
 private:
     std::string file_;
-    int fd_;
+    rmem::Descriptor fd_;
 };
 
 /// A free rank of the unit's node, opened. Null, with the code of rmem_open_with and its sentence

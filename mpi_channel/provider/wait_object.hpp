@@ -6,9 +6,10 @@
 /// Thread safety: one thread at a time; the descriptor may be polled by others meanwhile.
 /// Errors: std::system_error when the process has no descriptors left.
 
+#include "rmem/base/descriptor.hpp"
+
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -20,46 +21,35 @@ namespace mpi_channel::provider {
 class WaitObject {
 public:
     WaitObject() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), event_(::eventfd(0, kEventFlags)) {
-        if (epoll_ < 0 || event_ < 0) {
-            const int error = errno;
-            close();
-            throw std::system_error(error, std::generic_category(), "a queue's descriptor");
-        }
-        add(event_);
+        if (epoll_.get() < 0 || event_.get() < 0)
+            throw std::system_error(errno, std::generic_category(), "a queue's descriptor");
+        add(event_.get());
     }
-    ~WaitObject() { close(); }
     WaitObject(const WaitObject&) = delete;
     WaitObject& operator=(const WaitObject&) = delete;
 
-    [[nodiscard]] int descriptor() const noexcept { return epoll_; }
+    [[nodiscard]] int descriptor() const noexcept { return epoll_.get(); }
     /// None: below 0.
     void add(int descriptor) noexcept {
         epoll_event event{};
         event.events = EPOLLIN;
-        ::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
     }
     void remove(int descriptor) noexcept {
-        ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
     }
     void raise() noexcept {
-        if (!std::exchange(raised_, true)) ::eventfd_write(event_, 1);
+        if (!std::exchange(raised_, true)) event_.raise();
     }
     void lower() noexcept {
         eventfd_t value = 0;
-        if (std::exchange(raised_, false)) ::eventfd_read(event_, &value);
+        if (std::exchange(raised_, false)) ::eventfd_read(event_.get(), &value);
     }
 
 private:
     static constexpr int kEventFlags = EFD_CLOEXEC | EFD_NONBLOCK;
 
-    void close() noexcept {
-        for (const int descriptor : {epoll_, event_}) {
-            if (descriptor >= 0) ::close(descriptor);
-        }
-    }
-
-    int epoll_;
-    int event_;
+    const rmem::Descriptor epoll_, event_;
     bool raised_ = false;
 };
 

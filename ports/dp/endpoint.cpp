@@ -3,6 +3,7 @@
 
 #include "ports/dp/service.hpp"
 #include "rmem/base/check.hpp"
+#include "rmem/base/descriptor.hpp"
 
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -27,8 +28,8 @@ Endpoint::Endpoint(Service& service, std::uint64_t id, unsigned dpid, std::size_
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         throw std::system_error(errno, std::generic_category(), "an endpoint's descriptor");
-    descriptor_ = ends[0];
-    own_ = ends[1];
+    descriptor_ = rmem::above_standard_streams(ends[0]);
+    own_ = rmem::above_standard_streams(ends[1]);
     // As any open() leaves it: an executed program may inherit it.
     ::fcntl(descriptor_, F_SETFD, 0);
     ::fcntl(own_, F_SETFL, O_NONBLOCK);

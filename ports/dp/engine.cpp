@@ -37,7 +37,7 @@ Engine::Engine(Serve serve)
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       poll_(make_poll(stop_.get())),
       thread_(
-          "dp-descriptors", [this] { run(); }, [this] { ::eventfd_write(stop_.get(), 1); }) {}
+          "dp-descriptors", [this] { run(); }, [this] { stop_.raise(); }) {}
 
 void Engine::watch(int own_end, std::uint64_t id) {
     epoll_event event{};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/helper_thread.hpp"
 
+#include "rmem/base/host_limits.hpp"
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -59,10 +62,14 @@ HelperThread::HelperThread(const char* name, std::function<void()> work,
     : shared_(std::make_unique<Shared>()) {
     shared_->end_sleep = std::move(end_sleep);
     const SignalsBlocked blocked;
-    shared_->thread = std::thread([name, work = std::move(work)] {
-        ::pthread_setname_np(::pthread_self(), name);
-        work();
-    });
+    try {
+        shared_->thread = std::thread([name, work = std::move(work)] {
+            ::pthread_setname_np(::pthread_self(), name);
+            work();
+        });
+    } catch (const std::system_error& error) {
+        throw std::system_error(error.code(), limit_of_threads());
+    }
 }
 
 HelperThread::~HelperThread() {

@@ -5,11 +5,15 @@
 ///
 /// So a pointer that was given before a call is good after it: in printf("%d %s", call(),
 /// last_error()) the arguments may be evaluated in any order. A sentence that is longer is cut.
-/// Thread safety: one thread.
+/// A thread has memory for it from its first use on: what a library keeps for each thread itself
+/// (static TLS) is little in programs that load it late, since a process has some 1600 bytes for
+/// all such libraries.
+/// Thread safety: one thread; not in a signal handler.
 
 #include <algorithm>
-#include <array>
+#include <new>
 #include <string_view>
+#include <utility>
 
 namespace rmem {
 
@@ -17,14 +21,34 @@ class KeptSentence {
 public:
     static constexpr std::size_t kMostBytes = 1023;
 
+    constexpr KeptSentence() = default;
+    KeptSentence(KeptSentence&& other) noexcept : text_(std::exchange(other.text_, nullptr)) {}
+    KeptSentence& operator=(KeptSentence&& other) noexcept {
+        std::swap(text_, other.text_);
+        return *this;
+    }
+    ~KeptSentence() {
+        delete[] std::exchange(text_, nullptr);
+        // What fails after this, in a destructor at the process's end, begins again: so the
+        // compiler may not leave that null out.
+        asm volatile("" ::: "memory");
+    }
+
     void keep(std::string_view sentence) noexcept {
         const std::size_t bytes = std::min(sentence.size(), kMostBytes);
-        *std::copy_n(sentence.begin(), bytes, text_.begin()) = 0;
+        if (has_memory()) *std::copy_n(sentence.begin(), bytes, text_) = 0;
     }
-    const char* c_str() const noexcept { return text_.data(); }
+    const char* c_str() noexcept {
+        return has_memory() ? text_ : "out of private memory, also for this sentence";
+    }
 
 private:
-    std::array<char, kMostBytes + 1> text_{};
+    [[nodiscard]] bool has_memory() noexcept {
+        if (text_ == nullptr) text_ = new (std::nothrow) char[kMostBytes + 1]{};
+        return text_ != nullptr;
+    }
+
+    char* text_ = nullptr;
 };
 
 }  // namespace rmem

@@ -4,7 +4,12 @@
 #include "rmem/base/small_file.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <string>
 
@@ -28,7 +33,26 @@ std::uint64_t stat_field(unsigned pid, int number) noexcept {
     }
 }
 
+constexpr unsigned kPidBits = 32;
+
 }  // namespace
+
+std::uint64_t own_process() noexcept {
+    return own_namespace("pid") << kPidBits | static_cast<std::uint32_t>(::getpid());
+}
+
+bool is_process_gone(std::uint64_t process) noexcept {
+    static const std::uint64_t own = own_namespace("pid");
+    const auto pid = static_cast<pid_t>(process & INT_MAX);
+    if (process >> kPidBits != own || own == 0 || pid == 0) return false;
+    return ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+std::uint64_t own_namespace(const char* kind) noexcept {
+    struct stat found {};
+    const std::string path = std::string("/proc/self/ns/") + kind;
+    return ::stat(path.c_str(), &found) == 0 ? found.st_ino : 0;
+}
 
 std::uint64_t process_start_time(unsigned pid) noexcept {
     constexpr int kStartTime = 22;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/small_file.hpp"
 
+#include "rmem/base/descriptor.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,18 +16,17 @@ namespace {
 
 /// As much of it as that. `error`: of errno, or 0.
 std::string start_of(const char* path, std::size_t most, int& error) {
-    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-    error = fd < 0 ? errno : 0;
-    if (fd < 0) return {};
+    const Descriptor fd(::open(path, O_RDONLY | O_CLOEXEC));
+    error = fd.get() < 0 ? errno : 0;
+    if (fd.get() < 0) return {};
     std::string text(most, '\0');
     std::size_t size = 0;
     ssize_t got = 0;
     do {
-        got = ::read(fd, text.data() + size, most - size);
+        got = ::read(fd.get(), text.data() + size, most - size);
         if (got > 0) size += static_cast<std::size_t>(got);
     } while (got > 0 && size < most);
     if (got < 0) error = errno;
-    ::close(fd);
     text.resize(size);
     return text;
 }

@@ -71,12 +71,13 @@ void Bell::remove(const std::string& segment) noexcept {
 
 void Bell::ring() const noexcept {
     const char once = 1;
-    if (pipe_.get() < 0) return;
+    if (!pipe_.is_ours()) return;
     // A full pipe has been rung.
     static_cast<void>(!::write(pipe_.get(), &once, 1));
 }
 
 void Bell::clear() const noexcept {
+    if (!pipe_.is_ours()) return;
     std::array<char, 256> rung;
     while (::read(pipe_.get(), rung.data(), rung.size()) == static_cast<ssize_t>(rung.size())) {
     }

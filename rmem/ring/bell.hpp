@@ -33,6 +33,7 @@ public:
     static void remove(const std::string& segment) noexcept;
 
     void ring() const noexcept;
+    [[nodiscard]] bool is_ours() const noexcept { return pipe_.is_ours(); }
     /// To be waited for with poll(2): readable once it was rung.
     int handle() const noexcept { return pipe_.get(); }
     /// Forgets that it was rung.

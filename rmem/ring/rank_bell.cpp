@@ -14,6 +14,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 namespace rmem {
@@ -23,10 +24,11 @@ namespace {
 constexpr std::size_t kMostOpen = 64;
 constexpr unsigned kUnrungARead = 8;
 
-bool write_once(int fd) noexcept {
+bool write_once(const Descriptor& pipe) noexcept {
     const char once = 1;
+    if (!pipe.is_ours()) return false;
     // A full pipe has been rung.
-    return ::write(fd, &once, 1) == 1 || errno == EAGAIN;
+    return ::write(pipe.get(), &once, 1) == 1 || errno == EAGAIN;
 }
 
 /// The pipe behind a descriptor of a process, if it is that one. For reading, too: so nobody meets
@@ -52,7 +54,7 @@ public:
             if (pipes_.size() >= kMostOpen) pipes_.clear();
             found = pipes_.emplace(inode, open_pipe(pid, number, inode)).first;
         }
-        if (found->second.get() >= 0) return write_once(found->second.get());
+        if (write_once(found->second)) return true;
         pipes_.erase(found);
         return false;
     }
@@ -71,10 +73,8 @@ RankBell::RankBell(Ring& ring, unsigned rank, BellUse use, int also)
         throw Error(Errc::system, fmt::format("the descriptor of rank {} to be polled: {}", rank,
                                               std::strerror(errno)));
     };
-    std::array<int, 2> ends{};
-    expect(::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) == 0);
-    read_ = Descriptor(ends[0]);
-    write_ = Descriptor(ends[1]);
+    std::tie(read_, write_) = Descriptor::pipe(O_NONBLOCK | O_CLOEXEC);
+    expect(read_.get() >= 0);
     if (also < 0) return;
     both_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
     expect(both_.get() >= 0);
@@ -106,13 +106,14 @@ void RankBell::hide() noexcept {
 
 void RankBell::signal() noexcept {
     place_.rung.store(1, std::memory_order_relaxed);  // relaxed is enough: for clear()
-    static_cast<void>(write_once(write_.get()));
+    static_cast<void>(write_once(write_));
 }
 
 void RankBell::clear() noexcept {
     // Who rings from now on finds 0, and writes. One that was slow may have written after the last
     // time: then it is heard for nothing, a few times.
     if (!was_rung() && ++unrung_ % kUnrungARead != 0) return;
+    if (!read_.is_ours()) return;
     std::array<char, 256> rung;
     while (::read(read_.get(), rung.data(), rung.size()) == static_cast<ssize_t>(rung.size())) {
     }

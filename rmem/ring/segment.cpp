@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/segment.hpp"
 
+#include "rmem/base/host_limits.hpp"
 #include "rmem/base/marks.hpp"
 #include "rmem/base/small_file.hpp"
 #include "rmem/ring/bell.hpp"
@@ -8,17 +9,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -28,34 +27,13 @@ namespace {
 
 constexpr const char* kDirectory = "/dev/shm";
 constexpr const char* kPrefix = "rmem.";
-
-/// The descriptors that a forked child must not keep: a copy would keep the parent's locks alive
-/// after the parent's death. Leaked on purpose, since fork handlers may run during exit.
-struct ForkGuard {
-    std::mutex mutex;
-    std::vector<int> fds;
-    /// Objects of an older generation belong to a parent: their numbers may be other files here.
-    std::atomic<unsigned> generation{0};
-};
-
-ForkGuard& fork_guard() {
-    static ForkGuard* guard = [] {
-        auto* made = new ForkGuard;
-        pthread_atfork([] { fork_guard().mutex.lock(); }, [] { fork_guard().mutex.unlock(); },
-                       [] {
-                           for (int fd : fork_guard().fds) ::close(fd);
-                           fork_guard().fds.clear();
-                           // relaxed is enough: a forked child has one thread
-                           fork_guard().generation.fetch_add(1, std::memory_order_relaxed);
-                           fork_guard().mutex.unlock();
-                       });
-        return made;
-    }();
-    return *guard;
-}
+constexpr std::size_t kPage = 4096;  // or a part of one
 
 [[noreturn]] void fail(const std::string& ring, const char* doing, int error) {
     const std::string object = Segment::object_name(ring);
+    if (error == EBADF) {
+        throw Error(Errc::system, fmt::format("{} {}: {}", doing, object, kDescriptorsClosed));
+    }
     struct stat found {};
     if ((error == EACCES || error == EPERM) && ::lstat(object.c_str(), &found) == 0) {
         throw Error(Errc::not_permitted,
@@ -63,7 +41,8 @@ ForkGuard& fork_guard() {
                                 "made with RMEM_UNIX_GROUP to share it with a group",
                                 doing, object, std::strerror(error), owner_text(found)));
     }
-    throw Error(Errc::system, fmt::format("{} {}: {}", doing, object, system_words(error)));
+    throw Error(Errc::system, fmt::format("{} {}: {}{}", doing, object, system_words(error),
+                                          limit_behind(error)));
 }
 
 [[noreturn]] void fail_to_create(const std::string& ring, int error) {
@@ -117,6 +96,14 @@ private:
 };
 
 void reserve_space(const std::string& ring, int fd, std::size_t from, std::size_t bytes) {
+    // The kernel would end this process, or another of its cgroup, without a word.
+    if (const auto memory = memory_of_cgroup(); memory && memory->room < bytes) {
+        throw Error(Errc::no_space,
+                    fmt::format("ring '{}' needs {} KiB of memory, and the cgroup of this process "
+                                "has room for {} KiB; raise its limit (containers: --memory) or "
+                                "make the ring smaller (RMEM_SIZE, RMEM_PARTITION, fewer ranks)",
+                                ring, bytes / 1024, memory->room / 1024));
+    }
     const FileLimitAsError guard;
     int error;
     do {
@@ -200,51 +187,29 @@ Mapping map(const std::string& ring, int fd, std::size_t offset, std::size_t byt
     try {
         return {fd, offset, bytes, access};
     } catch (const std::system_error& e) {
-        fail(ring, "mapping", e.code().value());
+        const int error = e.code().value();
+        if (error != EAGAIN && error != ENOMEM) fail(ring, "mapping", error);
+        throw Error(Errc::no_space,
+                    fmt::format("mapping the {} KiB of {}: {}{}", bytes / 1024,
+                                Segment::object_name(ring), std::strerror(error),
+                                error == EAGAIN ? limit_of_locked_memory() : limit_behind(error)));
     }
 }
 
 }  // namespace
 
-Descriptor::Descriptor(int fd) : fd_(fd) {
-    if (fd < 0) return;
-    std::lock_guard lock(fork_guard().mutex);
-    fork_guard().fds.push_back(fd);
-    // relaxed is enough: the mutex keeps a fork away
-    generation_ = fork_guard().generation.load(std::memory_order_relaxed);
-}
+ByteLock::ByteLock(ByteLock&& other) noexcept
+    : page_(std::exchange(other.page_, nullptr)), process_(other.process_) {}
 
-Descriptor::Descriptor(Descriptor&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), generation_(other.generation_) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    if (this != &other) {
-        reset();
-        fd_ = std::exchange(other.fd_, -1);
-        generation_ = other.generation_;
-    }
+ByteLock& ByteLock::operator=(ByteLock&& other) noexcept {
+    std::swap(page_, other.page_);
+    std::swap(process_, other.process_);
     return *this;
 }
 
-Descriptor::~Descriptor() {
-    reset();
-}
-
-int Descriptor::get() const noexcept {
-    // The first use of the guard may wait for another thread, and errno would no longer be that of
-    // an open that has failed.
-    if (fd_ < 0) return -1;
-    // relaxed is enough: it changes only where no other thread runs
-    return generation_ == fork_guard().generation.load(std::memory_order_relaxed) ? fd_ : -1;
-}
-
-void Descriptor::reset() noexcept {
-    if (const int fd = get(); fd >= 0) {
-        std::lock_guard lock(fork_guard().mutex);
-        std::erase(fork_guard().fds, fd);
-        ::close(fd);
-    }
-    fd_ = -1;
+void ByteLock::release() noexcept {
+    if (held()) ::munmap(page_, kPage);
+    page_ = nullptr;
 }
 
 std::string Segment::object_name(const std::string& ring) {
@@ -340,17 +305,17 @@ Segment::Segment(std::string ring, Descriptor fd, Mapping mapping)
 
 Mapping Segment::map_again(const std::byte* place, std::size_t bytes,
                            Mapping::Access access) const {
-    return map(ring_, fd_.get(), static_cast<std::size_t>(place - data()), bytes, access);
+    return map(ring_, own(), static_cast<std::size_t>(place - data()), bytes, access);
 }
 
 void Segment::reserve(const std::byte* place, std::size_t bytes) const {
-    reserve_space(ring_, fd_.get(), static_cast<std::size_t>(place - data()), bytes);
+    reserve_space(ring_, own(), static_cast<std::size_t>(place - data()), bytes);
 }
 
 void Segment::give_back(const std::byte* place, std::size_t bytes) const noexcept {
     // Where the host cannot, it is given back with the rest.
-    static_cast<void>(::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                  place - data(), static_cast<off_t>(bytes)));
+    static_cast<void>(::fallocate(own(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, place - data(),
+                                  static_cast<off_t>(bytes)));
 }
 
 std::optional<gid_t> Segment::group() const {
@@ -373,22 +338,34 @@ bool Segment::is_whole() const {
     return size_of(ring_, fd_.get()) == size();
 }
 
+/// -1 where the program has closed it: its number may be a file of the program's by now.
+int Segment::own() const noexcept {
+    return fd_.is_ours() ? fd_.get() : -1;
+}
+
 std::string Segment::own_path() const {
     return fmt::format("/proc/self/fd/{}", fd_.get());
 }
 
 std::optional<ByteLock> Segment::lock_with(short type, std::uint64_t byte) const {
+    if (own() < 0) fail(ring_, "locking a byte of", EBADF);
     // A lock belongs to an open file description, so each lock opens one of its own.
-    Descriptor fd(::open(own_path().c_str(), O_RDWR | O_CLOEXEC));
+    const Descriptor fd(::open(own_path().c_str(), O_RDWR | O_CLOEXEC));
     if (fd.get() < 0) fail(ring_, "reopening", errno);
     struct flock lock {};
     lock.l_type = type;
     lock.l_whence = SEEK_SET;
     lock.l_start = static_cast<off_t>(byte);
     lock.l_len = 1;
-    if (::fcntl(fd.get(), F_OFD_SETLK, &lock) == 0) return ByteLock(std::move(fd));
-    if (errno == EAGAIN || errno == EACCES) return std::nullopt;
-    fail(ring_, "locking a byte of", errno);
+    if (::fcntl(fd.get(), F_OFD_SETLK, &lock) != 0) {
+        if (errno == EAGAIN || errno == EACCES) return std::nullopt;
+        fail(ring_, "locking a byte of", errno);
+    }
+    void* const page = ::mmap(nullptr, kPage, PROT_NONE, MAP_SHARED, fd.get(), 0);
+    if (page == MAP_FAILED) fail(ring_, "keeping a lock of", errno);
+    ByteLock taken(page);
+    if (::madvise(page, kPage, MADV_DONTFORK) != 0) fail(ring_, "keeping a lock of", errno);
+    return taken;
 }
 
 std::optional<ByteLock> Segment::try_lock(std::uint64_t byte) const {
@@ -400,13 +377,13 @@ std::optional<ByteLock> Segment::try_lock_shared(std::uint64_t byte) const {
 }
 
 std::size_t Segment::next_touched(std::size_t offset) const noexcept {
-    const off_t at = ::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_DATA);
+    const off_t at = ::lseek(own(), static_cast<off_t>(offset), SEEK_DATA);
     if (at >= 0) return static_cast<std::size_t>(at);
     return errno == ENXIO ? size() : offset;
 }
 
 std::size_t Segment::next_untouched(std::size_t offset) const noexcept {
-    const off_t at = ::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_HOLE);
+    const off_t at = ::lseek(own(), static_cast<off_t>(offset), SEEK_HOLE);
     return at >= 0 ? static_cast<std::size_t>(at) : size();
 }
 
@@ -416,8 +393,8 @@ bool Segment::is_locked(std::uint64_t byte, std::uint64_t count) const noexcept 
     lock.l_whence = SEEK_SET;
     lock.l_start = static_cast<off_t>(byte);
     lock.l_len = static_cast<off_t>(count);
-    // A failing query must not declare anybody dead.
-    return ::fcntl(fd_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    // A failing query must not declare anybody dead, nor must one about another file.
+    return ::fcntl(fd_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK || !fd_.is_ours();
 }
 
 }  // namespace rmem

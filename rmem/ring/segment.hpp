@@ -11,13 +11,15 @@
 ///               across threads, process id re-use and pid namespaces, and nobody has to clean up.
 /// Thread safety: distinct objects are independent; one object is used by one thread at a time,
 ///   except `is_locked`, which any thread may call.
-/// Fork: a child does not inherit liveness; its copies of the descriptors are closed at fork, and
-///   the inherited objects hold, ask and remove nothing.
+/// Fork: a child does not inherit liveness, and the inherited objects hold, ask and remove nothing.
+/// A program that closes descriptors which are not its own (rmem/base/descriptor.hpp) keeps its
+///   locks; what needs the descriptor fails, and touches no file of the program's.
 /// Trust: an object of another user is opened only where it is meant for us
 /// (rmem/base/ownership.hpp).
 /// Errors: `rmem::Error` with no_space, not_permitted, no_such_ring, foreign_segment, system.
 /// Space is reserved at creation (posix_fallocate), so a small /dev/shm is an error, not a SIGBUS.
 
+#include "rmem/base/descriptor.hpp"
 #include "rmem/base/ownership.hpp"
 #include "rmem/error.hpp"
 #include "rmem/ring/mapping.hpp"
@@ -30,35 +32,24 @@
 
 namespace rmem {
 
-/// A descriptor that is closed at the end of its scope and in forked children.
-class RMEM_API Descriptor {
-public:
-    Descriptor() = default;
-    explicit Descriptor(int fd);
-    Descriptor(Descriptor&& other) noexcept;
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor();
-
-    /// -1 when there is none, also in a process forked since.
-    int get() const noexcept;
-    void reset() noexcept;
-
-private:
-    int fd_ = -1;
-    unsigned generation_ = 0;  ///< forks between the first process and the one that opened it
-};
-
-/// One byte lock held by this object's own open file description.
+/// One byte lock held by this object's own open file description. A mapping alone keeps that, which
+/// no child inherits, whatever call has made it, but one that shares all memory; and a program that
+/// closes what is not its own lets go of no lock.
 class RMEM_API ByteLock {
 public:
     ByteLock() = default;
-    bool held() const noexcept { return fd_.get() >= 0; }
-    void release() noexcept { fd_.reset(); }
+    ByteLock(ByteLock&& other) noexcept;
+    ByteLock& operator=(ByteLock&& other) noexcept;
+    ~ByteLock() { release(); }
+
+    bool held() const noexcept { return page_ != nullptr && process_ == process_id(); }
+    void release() noexcept;
 
 private:
     friend class Segment;
-    explicit ByteLock(Descriptor fd) : fd_(std::move(fd)) {}
-    Descriptor fd_;
+    explicit ByteLock(void* page) : page_(page), process_(process_id()) {}
+    void* page_ = nullptr;
+    pid_t process_ = 0;
 };
 
 inline constexpr std::uint64_t kLifeCycleByte = 0;  ///< locked while a ring is made or removed
@@ -127,6 +118,7 @@ public:
 
 private:
     Segment(std::string ring, Descriptor fd, Mapping mapping);
+    int own() const noexcept;
     std::string own_path() const;
     std::optional<ByteLock> lock_with(short type, std::uint64_t byte) const;
 

@@ -3,7 +3,7 @@
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/fence.hpp"
-#include "rmem/base/small_file.hpp"
+#include "rmem/base/host_limits.hpp"
 #include "rmem/ring/rank_bell.hpp"
 
 #include <linux/futex.h>
@@ -14,30 +14,26 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
-#include <cmath>
-#include <cstdio>
 #include <optional>
-#include <string>
 
 namespace rmem {
 
-namespace {
-
-/// Processors that the cgroup's quota amounts to; 0 where there is none.
-unsigned quota_processors() {
-    const std::string text = small_file("/sys/fs/cgroup/cpu.max");
-    double quota = 0, period = 0;  // "max" is no number
-    if (std::sscanf(text.c_str(), "%lf %lf", &quota, &period) != 2 || period <= 0) return 0;
-    return static_cast<unsigned>(std::max(1.0, std::ceil(quota / period)));
+ProcessorSet own_processors() {
+    ProcessorSet set{};
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return set;
+    for (unsigned p = 0; p < CPU_SETSIZE; ++p) {
+        if (CPU_ISSET(p, &mask)) set[p / 64 % set.size()] |= std::uint64_t{1} << (p % 64);
+    }
+    return set;
 }
-
-}  // namespace
 
 unsigned within_quota(unsigned processors) noexcept {
     try {
-        if (const unsigned quota = quota_processors(); quota != 0) {
-            return std::min(processors, quota);
-        }
+        // A part of one is stopped for the rest of each period, spinning or not.
+        if (const auto quota = processors_of_cgroup(); quota && *quota < processors)
+            return static_cast<unsigned>(*quota);
     } catch (...) {  // an unreadable quota is no quota
         return processors;
     }
@@ -48,7 +44,7 @@ unsigned allowed_processors() noexcept {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return within_quota(static_cast<unsigned>(std::max(1, CPU_COUNT(&set))));
+    return std::max(1U, within_quota(static_cast<unsigned>(CPU_COUNT(&set))));
 }
 
 namespace {

@@ -236,10 +236,14 @@ private:
     std::atomic<std::uint32_t>* attention_;
 };
 
-/// Processors that this process may use: its affinity mask, less what a cgroup quota takes away.
+/// The own affinity mask, as RankSlot::processors holds it.
+ProcessorSet own_processors();
+
+/// Processors that this process may use: its affinity mask, less what a cgroup quota takes away;
+/// one at least.
 RMEM_API unsigned allowed_processors() noexcept;
 
-/// `processors`, or fewer where a cgroup's quota says so.
+/// `processors`, or as many as a cgroup's quota keeps busy: none, where it is a part of one.
 RMEM_API unsigned within_quota(unsigned processors) noexcept;
 
 }  // namespace rmem

@@ -20,9 +20,11 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace rmem::stores {
@@ -33,20 +35,17 @@ namespace {
     throw Error(Errc::system, fmt::format("{}: {}", doing, std::strerror(errno)));
 }
 
+constexpr std::int64_t kUnrungNs = 1'000'000;  // between looks without a bell
+
 Descriptor make_bell() {
     Descriptor bell(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     if (bell.get() < 0) fail_watching("making an eventfd");
     return bell;
 }
 
-void ring(const Descriptor& bell) noexcept {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(bell.get(), &one, sizeof one);
-}
-
 void clear(const Descriptor& bell) noexcept {
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = ::read(bell.get(), &count, sizeof count);
+    if (bell.is_ours()) static_cast<void>(!::read(bell.get(), &count, sizeof count));
 }
 
 /// The part that every watch has: the view, and its end in a forked child.
@@ -54,7 +53,7 @@ class ViewWatch : public PageWatch, private AtFork {
 public:
     ViewWatch(std::span<std::byte> view) : view_(view), bell_(make_bell()) {}
 
-    void wake() noexcept override { ring(bell_); }
+    void wake() noexcept override { bell_.raise(); }
 
 protected:
     /// Up to the end of the view.
@@ -62,7 +61,12 @@ protected:
         const std::size_t from = std::min(first * kPageBytes, view_.size());
         return view_.subspan(from, std::min(count * kPageBytes, view_.size() - from));
     }
+    /// False: nothing came.
     bool await(std::initializer_list<int> descriptors, std::int64_t ns) const noexcept {
+        if (!bell_.is_ours()) {  // what has its number is the program's own by now
+            std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(ns, kUnrungNs)));
+            return true;
+        }
         std::array<pollfd, 2> polled{};
         std::size_t count = 0;
         for (const int fd : descriptors) polled[count++] = {fd, POLLIN, 0};
@@ -88,11 +92,8 @@ Descriptor open_userfaultfd() noexcept {
     constexpr int kFlags = O_CLOEXEC | O_NONBLOCK;
     int fd = static_cast<int>(::syscall(SYS_userfaultfd, kFlags));
     if (fd < 0) {
-        const int device = ::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-        if (device >= 0) {
-            fd = ::ioctl(device, USERFAULTFD_IOC_NEW, kFlags);
-            ::close(device);
-        }
+        const Descriptor device(::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC));
+        if (device.get() >= 0) fd = ::ioctl(device.get(), USERFAULTFD_IOC_NEW, kFlags);
     }
     if (fd < 0) fd = static_cast<int>(::syscall(SYS_userfaultfd, kFlags | UFFD_USER_MODE_ONLY));
     return Descriptor(fd);
@@ -116,6 +117,10 @@ public:
     void wait(std::int64_t ns, const OnStore& on_store) override {
         if (ns > 0 && !await({asks_.get(), bell_.get()}, ns)) return;
         clear(bell_);
+        if (!asks_.is_ours()) {  // the kernel asks no more: each page may have been stored to
+            for (std::size_t page = 0; page * kPageBytes < view_.size(); ++page) on_store(page);
+            return;
+        }
         std::array<uffd_msg, 16> asked;
         for (;;) {
             const ssize_t got = ::read(asks_.get(), asked.data(), sizeof asked);
@@ -232,7 +237,7 @@ private:
         // (4) - this release synchronizes-with the acq_rel exchange (3)
         stored_[page / kBits].fetch_or(std::uint64_t{1} << (page % kBits),
                                        std::memory_order_release);
-        ring(bell_);
+        bell_.raise();
         const auto part = pages(page, 1);
         const bool is_done = ::mprotect(part.data(), part.size(), PROT_READ | PROT_WRITE) == 0;
         // (6) - this release-add synchronizes-with the acquire-load (5)

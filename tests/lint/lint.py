@@ -194,6 +194,37 @@ def processes_of_tests_are_children():
                 yield f"{short(file)}:{number}: let a Child do it ({home})"
 
 
+# What gives a descriptor. rmem/recording is of programs of our own, as remote/ is of programs
+# elsewhere.
+OPENING = re.compile(
+    r"(?<![\w>])::(?:open|openat|socket|accept4?|pipe2?|socketpair|dup|eventfd|timerfd_create|"
+    r"signalfd|epoll_create1?|inotify_init1?|memfd_create|shm_open|mkostemp|pidfd_open)\("
+    r"|SYS_userfaultfd"
+)
+IN_OTHERS_PROCESSES = ("rmem/", "billboard/", "cards/", "ports/", "mpi_channel/", "bridge/")
+
+
+def descriptors_are_above_the_standard_streams():
+    """A Descriptor is; one that is given away goes through above_standard_streams()."""
+    for file in files(".cpp", ".hpp"):
+        name = short(file)
+        if not name.startswith(IN_OTHERS_PROCESSES) or name.startswith("rmem/recording/"):
+            continue
+        code = COMMENT_OR_LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text(file))
+        for call in OPENING.finditer(code):
+            begin = max(code.rfind(end, 0, call.start()) for end in ";{}")
+            rest = code[begin : code.find("\n\n", call.end())]
+            member = re.search(r"\w+_(?=\($)", code[begin : call.start()])
+            kept = rf"Descriptor\b[^;]*\b{member[0]}[,;]" if member else r"(?!)"
+            header = file.with_suffix(".hpp")
+            known = code + (text(header) if header.exists() else "")
+            is_good = re.search(r"Descriptor|above_standard_streams", rest)
+            is_good = is_good or re.search(kept, known)
+            if name != "rmem/base/descriptor.cpp" and not is_good:
+                number = code.count("\n", 0, call.start()) + 1
+                yield f"{name}:{number}: give it to a Descriptor (rmem/base/descriptor.hpp)"
+
+
 # Where a file belongs. From the lowest: a file includes what is in its own layer, and in lower
 # ones. A layer is a folder (with those of its own that are not named here), a file without its
 # suffix, or a file; what is divided by `|` does not see each other.
@@ -480,6 +511,7 @@ RULES = [
     invariants_are_executed,
     tests_mirror_the_tree,
     processes_of_tests_are_children,
+    descriptors_are_above_the_standard_streams,
     includes_go_down,
     lines_have_at_most_100_columns,
     headings_look_alike,

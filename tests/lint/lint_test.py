@@ -56,6 +56,7 @@ OFFENCES = {
     "invariants_are_executed": ("rmem/a.hpp", "/// Invariants: there is one."),
     "tests_mirror_the_tree": ("tests/gone/a_test.cpp", "int a;"),
     "processes_of_tests_are_children": ("tests/rmem/a_test.cpp", "pid_t a = ::fork();"),
+    "descriptors_are_above_the_standard_streams": ("rmem/a.cpp", "int a = ::open(b, 0);"),
     "includes_go_down": ("rmem/base/a.cpp", '#include "rmem/above.hpp"'),
     "lines_have_at_most_100_columns": ("rmem/CMakeLists.txt", "# " + 99 * "a"),
     "headings_look_alike": ("rmem/a.cpp", "// ---- Receiving ----"),

@@ -8,9 +8,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
@@ -65,6 +67,35 @@ struct RingTest : ::testing::Test {
 };
 
 // ---- First and last
+
+TEST_F(RingTest, a_rank_that_was_killed_is_dead_though_a_child_shares_its_memory) {
+    const auto ring = open();
+    SharedValue<std::atomic<pid_t>> grandchild;
+    Child parent([&] {
+        const Membership member(open(), {0, 0});
+        alignas(16) static std::array<char, 16384> stack;
+        // As vfork(): it waits for a child that never executes a program.
+        ::clone(
+            [](void* pid) {
+                *static_cast<std::atomic<pid_t>*>(pid) = static_cast<pid_t>(::getpid());
+                for (;;) ::pause();
+                return 0;
+            },
+            stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &*grandchild);
+    });
+    ASSERT_TRUE(eventually([&] { return grandchild->load() != 0; }));
+    EXPECT_TRUE(ring->is_alive(0));
+    parent.kill();
+    EXPECT_FALSE(ring->is_alive(0));
+    const std::string sentence = refused(Errc::rank_taken, [&] {
+        const Membership again(ring, {0, 0});
+    });
+    EXPECT_THAT(sentence, HasSubstr("is gone"));
+    EXPECT_THAT(sentence, HasSubstr("vfork"));
+    ::kill(*grandchild, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return !ring->segment().is_locked(16); }));
+    const Membership again(ring, {0, 0});
+}
 
 TEST_F(RingTest, one_launcher_has_it_until_it_ends) {
     const auto ring = open();

@@ -27,7 +27,7 @@ struct CheckedJob {
     std::size_t segment_bytes = 0;  ///< the needs of its ring
 };
 
-/// Memory: shared-memory, ring, locks, stale-rings, memory-limit, huge-pages.
+/// Memory: shared-memory, ring, locks, stale-rings, memory-limit, limits, huge-pages.
 std::vector<Finding> check_memory(const CheckedJob& job);
 
 /// Processors: processors, spinning, wake-ups, real-time, clock, frequency, host-gaps, open-files.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rmem/base/host_limits.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/doctor/checks.hpp"
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 
 namespace tools {
@@ -19,6 +19,7 @@ namespace tools {
 namespace {
 
 constexpr const char* kSharedMemory = "/dev/shm";
+constexpr unsigned kThreadsPerRank = 4;
 constexpr long kTmpfsMagic = 0x01021994;
 
 /// Free bytes of /dev/shm; 0 when it is not there.
@@ -98,31 +99,50 @@ Finding check_stale() {
     return finding;
 }
 
-/// The smallest memory limit of the cgroups of this process (version 2, then 1); 0: none.
-std::uint64_t memory_limit() {
-    for (const char* path :
-         {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-        const std::string text = first_line(path);
-        std::uint64_t bytes = 0;
-        const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-        // Version 1 says "no limit" with a number near the largest.
-        if (error == std::errc{} && bytes < std::uint64_t{1} << 60) return bytes;
-    }
-    return 0;
-}
-
 Finding check_limit(const CheckedJob& job) {
     Finding finding{"memory-limit", Verdict::ok, "no memory limit (cgroup)", ""};
-    const std::uint64_t limit = memory_limit();
-    if (limit == 0) return finding;
+    const auto memory = rmem::memory_of_cgroup();
+    if (!memory) return finding;
+    const auto [room, limit] = *memory;
     finding.found =
-        fmt::format("this cgroup may use {} in all, shared memory included", size_text(limit));
-    if (limit < job.segment_bytes) {
+        fmt::format("this cgroup may use {} in all, shared memory included, and has room for {}",
+                    size_text(limit), size_text(room));
+    if (room < job.segment_bytes) {
         finding.verdict = Verdict::fail;
         finding.advice = "raise the limit (containers: --memory), or make the ring smaller";
     } else if (limit < free_shared_memory()) {
         finding.found += fmt::format(", less than {} offers", kSharedMemory);
     }
+    return finding;
+}
+
+/// Those of this process, which its children inherit (ulimit, containers, services).
+Finding check_own_limits(const CheckedJob& job) {
+    Finding finding{"limits", Verdict::ok, "", ""};
+    std::vector<std::string> found, advice;
+    const auto look = [&](__rlimit_resource which, const char* what, const char* option,
+                          std::uint64_t needed, Verdict verdict, const std::string& why) {
+        const auto limit = rmem::own_limit(which);
+        if (!limit || *limit >= needed) return;
+        const bool is_of_bytes = which != RLIMIT_CPU && which != RLIMIT_NPROC;
+        found.push_back(
+            fmt::format("{} {}", is_of_bytes ? size_text(*limit) : fmt::to_string(*limit), what));
+        advice.push_back(fmt::format("{} (ulimit {})", why, option));
+        finding.verdict = std::max(finding.verdict, verdict);
+    };
+    const std::string smaller =
+        fmt::format("a ring of {} ranks needs {}", job.ranks, size_text(job.segment_bytes));
+    look(RLIMIT_AS, "of addresses", "-v", 2 * job.segment_bytes, Verdict::fail, smaller);
+    look(RLIMIT_FSIZE, "for each file", "-f", job.segment_bytes, Verdict::fail, smaller);
+    look(RLIMIT_NPROC, "threads of this user", "-u", std::uint64_t{job.ranks} * kThreadsPerRank,
+         Verdict::warn, fmt::format("each rank has up to {}", kThreadsPerRank));
+    look(RLIMIT_CPU, "seconds of processor time", "-t", RLIM_INFINITY, Verdict::warn,
+         "ranks that poll use them up, and are ended then");
+    look(RLIMIT_MEMLOCK, "of locked memory", "-l", job.segment_bytes, Verdict::ok,
+         "programs that call mlockall need room for the ring");
+    finding.found = found.empty() ? "no limit of this process is in the way"
+                                  : fmt::format("{}", fmt::join(found, ", "));
+    finding.advice = fmt::format("{}", fmt::join(advice, "; "));
     return finding;
 }
 
@@ -153,8 +173,8 @@ std::string first_line(const std::string& path) {
 }
 
 std::vector<Finding> check_memory(const CheckedJob& job) {
-    return {check_shared_memory(job), check_making(), check_stale(), check_limit(job),
-            check_huge_pages()};
+    return {check_shared_memory(job), check_making(),        check_stale(),
+            check_limit(job),         check_own_limits(job), check_huge_pages()};
 }
 
 }  // namespace tools

@@ -315,10 +315,12 @@ Finding judge_key(const NetworkFacts& facts) {
 
 Finding judge_refusals(const NetworkFacts& facts) {
     if (facts.refusals.empty())
-        return ok("refusals", "no node of this host hears datagrams that it has to refuse");
+        return ok(
+            "refusals",
+            "no node of this host hears datagrams that it has to refuse, or cannot reach others");
     return warn("refusals", fmt::format("{}", fmt::join(facts.refusals, "; ")),
-                "correct it on the host that is named; `rmem info RING` of a node tells whether it "
-                "still hears it");
+                "correct it on the host that is named, or on this one; `rmem info RING` of a node "
+                "tells whether it is still so");
 }
 
 }  // namespace

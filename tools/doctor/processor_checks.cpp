@@ -2,6 +2,7 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/helper_thread.hpp"
+#include "rmem/base/host_limits.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/output.hpp"
@@ -13,8 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 
 namespace tools {
@@ -28,21 +27,10 @@ constexpr std::int64_t kGapWatchNs = 200'000'000;
 constexpr double kManyGaps = 0.01;  // share of the time
 constexpr rlim_t kFilesPerRank = 8;
 
-/// Processors that the cgroup's quota amounts to (version 2, then 1); 0: no quota.
-double quota() {
-    std::istringstream v2(first_line("/sys/fs/cgroup/cpu.max"));
-    double used = 0, period = 0;
-    if (v2 >> used >> period && period > 0) return used / period;
-    std::istringstream v1(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " " +
-                          first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
-    if (v1 >> used >> period && used > 0 && period > 0) return used / period;
-    return 0;
-}
-
 Finding check_number(const CheckedJob& job) {
     const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
     const std::size_t usable = usable_processors().size();
-    const double allowed = quota();
+    const double allowed = rmem::processors_of_cgroup().value_or(0);
     Finding finding{"processors", Verdict::ok, "", ""};
     finding.found = fmt::format(
         "{} online, {} usable by this process (affinity), {}", online, usable,

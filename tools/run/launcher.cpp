@@ -28,6 +28,7 @@ rmem::Descriptor take_signals_by_descriptor() {
     sigemptyset(&set);
     for (const int number : kTakenSignals) sigaddset(&set, number);
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    ::signal(SIGCHLD, SIG_DFL);  // who starts us may ignore it: nobody could wait for ranks then
     ::signal(SIGTTOU, SIG_IGN);  // our reports may be printed from the background
     return rmem::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }

@@ -167,9 +167,9 @@ int RankProcess::reap() {
 }
 
 std::pair<rmem::Descriptor, rmem::Descriptor> make_pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("making a pipe");
-    return {rmem::Descriptor(ends[0]), rmem::Descriptor(ends[1])};
+    auto ends = rmem::Descriptor::pipe(O_CLOEXEC);
+    if (ends.first.get() < 0) fail("making a pipe");
+    return ends;
 }
 
 std::vector<unsigned> usable_processors() {

@@ -192,7 +192,7 @@ std::string engine_text(const nlohmann::json& report) {
                     engine["in_ring"].get<bool>() ? "in the ring" : "not in the ring",
                     numbers_text(engine["members"].get<std::vector<unsigned>>()));
     if (const auto refuses = engine["refuses"].get<std::string>(); !refuses.empty())
-        text += fmt::format("  refuses datagrams: {}\n", refuses);
+        text += fmt::format("  it says: {}\n", refuses);
     for (const nlohmann::json& peer : engine["peers"]) {
         const auto trip = peer["round_trip_ns"].get<std::int64_t>();
         const auto error = peer["clock_error_ns"].get<std::int64_t>();

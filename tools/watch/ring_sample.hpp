@@ -67,6 +67,7 @@ struct EngineSample {
     std::bitset<rmem::kMaxNodes> members;  ///< as it sees them
     CounterValues counters;                ///< UdpCounter
     std::vector<PeerSample> peers;
+    std::string remark;  ///< about others that it refuses, or does not reach
 
     bool is_member() const { return runs && membership_epoch % 2 == 1; }
 };

@@ -81,6 +81,7 @@ EngineSample engine_of(const Ring& ring) {
     engine.kind = static_cast<rmem::udp::EngineKind>(board.kind.load(kRelaxed));
     engine.pid = board.pid.load(kRelaxed);
     engine.membership_epoch = board.membership_epoch.load(kRelaxed);
+    if (engine.runs) engine.remark = board.notice.text();
     engine.window = board.window.load(kRelaxed);
     engine.counters = values_of(board.counters, rmem::udp::kUdpCounterNames.size());
     for (unsigned n = 0; n < ring.config().nodes; ++n) {

@@ -142,6 +142,7 @@ private:
 
     void add_engine(NodeView& view, const std::optional<EngineSample>& before,
                     const EngineSample& now) const {
+        view.remark = now.remark;
         const CounterValues none;
         const CounterValues& old = before ? before->counters : none;
         view.datagrams_sent = rate(more(old, now.counters, UdpCounter::datagrams_sent));

@@ -64,6 +64,7 @@ struct NodeView {
     /// Link udp, of a node here: to the farthest member; of one elsewhere: to it. 0: not known.
     std::int64_t round_trip_ns = 0;
     std::optional<MunetView> munet;
+    std::string remark;  ///< of its engine, on link udp
 };
 
 struct RingView {

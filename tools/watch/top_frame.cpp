@@ -90,6 +90,16 @@ Line bound_line(const RingView& view) {
                         late)};
 }
 
+std::vector<Line> remarks(const RingView& view) {
+    std::vector<Line> lines;
+    for (const NodeView& node : view.nodes) {
+        if (!node.remark.empty())
+            lines.push_back({fmt::format("remark       node {}: {}", node.node, node.remark),
+                             LineStyle::alarm});
+    }
+    return lines;
+}
+
 /// A line for each daemon.
 std::vector<Line> munet_lines(const RingView& view) {
     std::vector<Line> lines;
@@ -116,6 +126,7 @@ std::vector<Line> summary(const RingView& view, std::size_t width) {
                                {"             ever: " + times_text(view.ever, view)},
                                bound_line(view)};
     append(lines, munet_lines(view));
+    append(lines, remarks(view));
     if (width >= kNarrow) return lines;
     for (auto line = lines.begin() + 1; line != lines.end(); ++line) {
         const std::size_t label = line->text.find("  ");
@@ -411,6 +422,7 @@ nlohmann::json node_json(const NodeView& node) {
                              {"bound_broken_now", node.broken_more},
                              {"late_by_host", node.late},
                              {"late_by_host_now", node.late_more}};
+    if (!node.remark.empty()) result["remark"] = node.remark;
     if (node.munet) {
         result["munet"] = {{"alive", node.munet->runs},
                            {"pid", node.munet->pid},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/fabric/library.hpp"
 
+#include "rmem/base/descriptor.hpp"
 #include "rmem/link/fabric/kept_signals.hpp"
 
 #include <dlfcn.h>
@@ -28,6 +29,7 @@ void find(void* library, const char* name, Function& function) {
 
 Library load() {
     const KeptSignals kept;
+    fill_standard_streams();  // its descriptors are made whenever it likes
     void* const file = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
     if (file == nullptr) {
         throw Error(Errc::no_fabric,

@@ -85,6 +85,11 @@ public:
     virtual std::uint32_t bytes_held() const noexcept = 0;
     /// What to do about little room for these; empty: nothing.
     virtual std::string buffer_advice() const = 0;
+    /// Looks after itself, now and then; `is_refused`: it did not help, or nothing leaves. The
+    /// sentence why other nodes are not reached, as far as it knows one; empty: nothing is wrong.
+    [[nodiscard]] virtual std::string mend(bool /*is_refused*/) noexcept { return ""; }
+    /// Whether the program has left it its descriptors (rmem/base/descriptor.hpp).
+    virtual bool is_ours() const noexcept { return true; }
     /// Whether what it has taken arrives, once and in order, unless a connection breaks.
     virtual bool is_reliable() const noexcept { return false; }
 };

@@ -161,7 +161,7 @@ std::optional<Interface> interface_of(const ifaddrs& entry) {
     sockaddr_in address{};
     std::memcpy(&address, entry.ifa_addr, sizeof address);
     return Interface{entry.ifa_name, ntohl(address.sin_addr.s_addr),
-                     (entry.ifa_flags & IFF_LOOPBACK) != 0};
+                     (entry.ifa_flags & IFF_LOOPBACK) != 0, ::if_nametoindex(entry.ifa_name)};
 }
 
 std::string list_of(const std::vector<Interface>& all) {
@@ -223,10 +223,8 @@ namespace {
 constexpr int kIpHeaderBytes = 28;  ///< IPv4's and UDP's
 
 /// A socket is given an address as if to send there; nothing is sent.
-std::optional<std::size_t> longest_datagram_to(const Address& to,
-                                               const std::optional<Interface>& interface) {
-    asio::io_context context;
-    asio::ip::udp::socket asker(context);
+boost::system::error_code aim(asio::ip::udp::socket& asker, const Address& to,
+                              const std::optional<Interface>& interface) {
     boost::system::error_code error;
     asker.open(asio::ip::udp::v4(), error);
     if (!error && interface) {
@@ -234,6 +232,14 @@ std::optional<std::size_t> longest_datagram_to(const Address& to,
             asio::ip::multicast::outbound_interface(asio::ip::address_v4(interface->ip)), error);
     }
     if (!error) asker.connect({asio::ip::address_v4(to.ip), to.port}, error);
+    return error;
+}
+
+std::optional<std::size_t> longest_datagram_to(const Address& to,
+                                               const std::optional<Interface>& interface) {
+    asio::io_context context;
+    asio::ip::udp::socket asker(context);
+    const auto error = aim(asker, to, interface);
     int mtu = 0;
     socklen_t size = sizeof mtu;
     if (error || ::getsockopt(asker.native_handle(), IPPROTO_IP, IP_MTU, &mtu, &size) != 0 ||
@@ -243,6 +249,26 @@ std::optional<std::size_t> longest_datagram_to(const Address& to,
 }
 
 }  // namespace
+
+Interface Endpoints::interface_now() const {
+    if (own_interface) return find_interface(wanted.empty() ? own_interface->name : wanted);
+    asio::io_context context;
+    asio::ip::udp::socket asker(context);
+    boost::system::error_code error = aim(asker, group, std::nullopt);
+    asio::ip::address source;
+    if (!error) source = asker.local_endpoint(error).address();
+    const std::vector<Interface> all = interfaces();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Interface& one) {
+        return source == asio::ip::address_v4(one.ip);
+    });
+    if (error || found == all.end()) {
+        throw Error(Errc::bad_environment,
+                    fmt::format("the host has no route to {}; name an interface in {}, or `ip "
+                                "route add 239.0.0.0/8 dev INTERFACE`",
+                                to_text(group.ip), kInterfaceVariable));
+    }
+    return *found;
+}
 
 bool Endpoints::leave_host() const noexcept {
     if (!is_fan_out()) return !own_interface || !own_interface->is_loop_back;
@@ -276,6 +302,7 @@ Endpoints Endpoints::parse(const std::string& group, const std::string& interfac
     Endpoints endpoints;
     if (addresses.size() == 1 && is_multicast(addresses.front().ip)) {
         endpoints.group = addresses.front();
+        endpoints.wanted = interface;
         if (!interface.empty()) endpoints.own_interface = find_interface(interface);
     } else {
         check_fan_out(group, addresses, nodes);

@@ -64,6 +64,7 @@ struct Interface {
     std::string name;
     Ip ip = 0;
     bool is_loop_back = false;
+    unsigned index = 0;  ///< the host's number; one that is made again gets another
     friend bool operator==(const Interface&, const Interface&) = default;
 };
 
@@ -75,6 +76,7 @@ RMEM_API std::vector<Interface> interfaces();
 struct Endpoints {
     Address group;                           ///< multicast; no address: fan-out
     std::optional<Interface> own_interface;  ///< multicast only; none: as the host's routes say
+    std::string wanted;                      ///< RMEM_INTERFACE, by which own_interface was found
     std::vector<Address> nodes;              ///< fan-out: the address of each node
 
     friend bool operator==(const Endpoints&, const Endpoints&) = default;
@@ -89,6 +91,10 @@ struct Endpoints {
     /// Whether other hosts may hear these nodes, and speak to them: not where all is loop-back.
     /// Where the host's routes decide, they may.
     RMEM_API bool leave_host() const noexcept;
+
+    /// Multicast only: where it leaves and enters by now, as addresses, interfaces and routes come
+    /// and go. Asks the host. Throws where there is none.
+    RMEM_API Interface interface_now() const;
 
     /// Bytes of the longest that reaches all nodes in one piece, as far as the host knows the way;
     /// none: it knows none. Asks the host.

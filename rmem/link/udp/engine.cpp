@@ -206,6 +206,8 @@ void Engine::run(Leaving leaving) {
 }
 
 void Engine::run_locked(Leaving leaving, std::int64_t now) {
+    if (is_lost_.get()) [[unlikely]]
+        return;
     ran_ns_ = now;
     arrivals_.punctuality().begin(now);
     static_cast<void>(take_own());
@@ -388,7 +390,9 @@ bool Engine::begin_rest() noexcept {
 
 /// `turn_ns`: for so long no datagram ends it.
 void Engine::wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept {
-    if (ns > 0) {
+    if (is_lost_.get()) {  // nothing comes, and what has the bell's number is the program's
+        std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
+    } else if (ns > 0) {
         std::array<pollfd, 2> fds = {
             {{bell_.handle(), POLLIN, 0}, {carrier_->handle(), POLLIN, 0}}};
         const nfds_t looked_at = turn_ns == 0 ? 2 : 1;
@@ -589,6 +593,7 @@ void Engine::keep(std::int64_t now) {
     roster_.lose_unless([&](unsigned node) {
         return core_.exchange().takes(node) || !core_.exchange().is_completed(node, now);
     });
+    keep_carrier(now);
     keep_oddities(now);
     show_counters();
     show_nodes(now);

@@ -199,6 +199,7 @@ private:
     void member_left(unsigned node, std::int64_t now) override;
     void on_odd(Odd odd, const Header& header, std::string_view text) override;
 
+    void keep_carrier(std::int64_t now);
     void keep_oddities(std::int64_t now);
     void run_locked(Leaving leaving, std::int64_t now);
     [[nodiscard]] bool take_own();
@@ -210,7 +211,7 @@ private:
         if (!is_in_group_ || core_.outgoing().count() >= worth_a_call()) send_filled();
     }
     void flush() noexcept {
-        if (!core_.outgoing().is_empty()) send_filled();
+        if (!core_.outgoing().is_empty() && !is_lost_.get()) send_filled();
     }
     std::size_t worth_a_call() const noexcept {
         return std::min(Carrier::kMostInBatch,
@@ -293,7 +294,12 @@ private:
         SIZE_MAX;  ///< of the datagram that is read, among those that the socket gave
     std::int64_t odd_ns_ = INT64_MIN / 2;  ///< when something odd was heard last
     std::uint64_t namesakes_ = 0;
-    std::string said_;  ///< of what is odd, on the board
+    std::string said_;     ///< of what is odd, on the board
+    std::string problem_;  ///< why others are not reached
+    std::int64_t next_refused_ns_ = 0;
+    std::uint64_t sent_ = 0, refused_ = 0;  ///< by then
+    bool is_refused_ = false;               ///< all that was sent between the last two looks
+    Hint<bool> is_lost_{false};             ///< the program has closed its descriptors
     std::atomic<bool> is_member_{false};
     Hint<bool> sleeps_{false};
     Hint<bool> has_slept_{false};

@@ -2,11 +2,44 @@
 // What an engine shows of itself on its node's board.
 #include "rmem/link/udp/engine.hpp"
 
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
 namespace rmem::udp {
+
+namespace {
+constexpr std::int64_t kRefusedNs = 500'000'000;  // between looks whether all is refused
+}
 
 void Engine::show_real_time(bool has) noexcept {
     board_.real_time.store(has ? 1 : 0,
                            std::memory_order_relaxed);  // relaxed is enough: for people
+}
+
+/// Networks change while nodes run, and a program may close what is not its own.
+void Engine::keep_carrier(std::int64_t now) {
+    if (!carrier_->is_ours() || !bell_.is_ours()) {
+        problem_ = kDescriptorsClosed;
+        was_dropped(now);
+        is_lost_.set(true);
+        return;
+    }
+    const bool looks = now >= next_refused_ns_;
+    if (looks) {
+        const CarrierCounters& all = carrier_->counters();
+        next_refused_ns_ = now + kRefusedNs;
+        const bool has_sent = std::exchange(sent_, all.sent) != all.sent;
+        is_refused_ = std::exchange(refused_, all.refused) != all.refused && !has_sent &&
+                      !carrier_->is_reliable();  // where it is, the others have gone
+    }
+    problem_ = carrier_->mend(looks && (is_refused_ || !problem_.empty()));
+    if (!problem_.empty() || !is_refused_) return;
+    problem_ = fmt::format(
+        "the host refuses what this node sends ({}); look at its routes and "
+        "firewall, and at `rmem doctor`",
+        std::strerror(carrier_->counters().last_error));
 }
 
 /// Programs and daemon of this host read it from the board. Where datagrams come from costs time,
@@ -14,9 +47,11 @@ void Engine::show_real_time(bool has) noexcept {
 void Engine::keep_oddities(std::int64_t now) {
     const bool wants_senders = !core_.is_member() || now - odd_ns_ < Oddities::kRecentNs;
     if (wants_senders != carrier_->asks_for_senders()) carrier_->ask_for_senders(wants_senders);
-    const bool is_over = now - odd_ns_ > Oddities::kRecentNs && !said_.empty();
-    if (!oddities_.has_news() && !is_over) return;
-    said_ = oddities_.text(now);
+    if (!oddities_.has_news() && said_.empty() && problem_.empty()) return;
+    std::string text = oddities_.text(now);
+    if (!problem_.empty()) text = text.empty() ? problem_ : problem_ + "; " + text;
+    if (text == said_) return;
+    said_ = std::move(text);
     board_.notice.say(said_);
 }
 

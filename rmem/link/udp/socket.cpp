@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -87,17 +89,13 @@ void hear_joined_only(AsioSocket& socket) {
         ::setsockopt(socket.native_handle(), IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off));
 }
 
-void join_group(AsioSocket& socket, const Endpoints& endpoints, asio::ip::address_v4 own,
-                unsigned speaker) {
-    boost::system::error_code error;
-    socket.set_option(
-        multicast::join_group(asio::ip::address_v4(endpoints.group_of(speaker).ip), own), error);
-    need(error, fmt::format("joining {}", to_text(endpoints.group_of(speaker).ip)),
-         error.value() == ENOBUFS
-             ? "allow more groups with `sysctl -w net.ipv4.igmp_max_memberships=20`"
-         : endpoints.own_interface
-             ? "see `rmem doctor`"
-             : "the host has no route for it; name an interface in RMEM_INTERFACE");
+/// The interface by its number: what has its name or its address may be another later.
+bool set_multicast(int fd, int option, Ip group, Ip own, unsigned interface) noexcept {
+    ip_mreqn what{};
+    what.imr_multiaddr.s_addr = htonl(group);
+    what.imr_address.s_addr = htonl(own);
+    what.imr_ifindex = static_cast<int>(interface);
+    return ::setsockopt(fd, IPPROTO_IP, option, &what, sizeof what) == 0;
 }
 
 bool others_speak_in(unsigned group, const SocketSettings& settings) {
@@ -107,15 +105,29 @@ bool others_speak_in(unsigned group, const SocketSettings& settings) {
     return false;
 }
 
-void use_groups(AsioSocket& socket, const SocketSettings& settings) {
+/// Joins the others' groups there, and speaks there if the settings name an interface. Where those
+/// of before are left is no error: they may have gone with their interface.
+void use_groups(int fd, const SocketSettings& settings, const Interface& there,
+                const Interface& before) {
     const Endpoints& endpoints = settings.endpoints;
-    const asio::ip::address_v4 own(endpoints.own_interface ? endpoints.own_interface->ip : 0);
     for (unsigned group = 0; group < kGroups; ++group) {
-        if (others_speak_in(group, settings)) join_group(socket, endpoints, own, group);
+        if (!others_speak_in(group, settings)) continue;
+        const Ip ip = endpoints.group_of(group).ip;
+        if (before.index != 0) set_multicast(fd, IP_DROP_MEMBERSHIP, ip, 0, before.index);
+        if (set_multicast(fd, IP_ADD_MEMBERSHIP, ip, there.ip, there.index)) continue;
+        fail(Errc::system, fmt::format("joining {} on {}", to_text(ip), there.name), errno,
+             errno == ENOBUFS
+                 ? "allow more groups with `sysctl -w net.ipv4.igmp_max_memberships=20`"
+                 : "see `rmem doctor`");
     }
+    const bool is_named = endpoints.own_interface.has_value();
+    if (!set_multicast(fd, IP_MULTICAST_IF, 0, is_named ? there.ip : 0, is_named ? there.index : 0))
+        fail(Errc::system, fmt::format("choosing the interface of {}", endpoints.text()), errno,
+             "");
+}
+
+void speak_to_groups(AsioSocket& socket, const SocketSettings& settings) {
     boost::system::error_code error;
-    socket.set_option(multicast::outbound_interface(own), error);
-    need(error, fmt::format("choosing the interface of {}", endpoints.text()));
     // So that nodes on one host hear each other.
     socket.set_option(multicast::enable_loopback(true), error);
     need(error, "turning multicast loop-back on");
@@ -152,7 +164,7 @@ void enable_gro(AsioSocket& socket) {
 
 /// The reactor that Boost.Asio gives each socket would be called for each datagram, so the socket
 /// leaves it once it is made.
-Descriptor make_socket(const SocketSettings& settings) {
+Descriptor make_socket(const SocketSettings& settings, Interface& joined) {
     check_result(settings);
     asio::io_context context;
     AsioSocket socket(context);
@@ -170,7 +182,10 @@ Descriptor make_socket(const SocketSettings& settings) {
     } else {
         hear_joined_only(socket);
         bind_port(socket, settings.endpoints);
-        use_groups(socket, settings);
+        const Interface there = settings.endpoints.interface_now();
+        use_groups(socket.native_handle(), settings, there, {});
+        speak_to_groups(socket, settings);
+        joined = there;
     }
     if (settings.gso) enable_gro(socket);
     return Descriptor(socket.release());
@@ -194,6 +209,18 @@ void say_length(msghdr& message, std::uint16_t length) noexcept {
     std::memcpy(CMSG_DATA(header), &length, sizeof length);
 }
 
+/// To be told by the host of interfaces, addresses and routes that come and go. Where it tells
+/// nobody, what is refused says it later.
+Descriptor hear_changes() noexcept {
+    Descriptor changes(
+        ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+    sockaddr_nl all{};
+    all.nl_family = AF_NETLINK;
+    all.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE;
+    if (::bind(changes.get(), reinterpret_cast<const sockaddr*>(&all), sizeof all) != 0) return {};
+    return changes;
+}
+
 /// What hosts and network cards say that cannot cut GSO batches.
 bool is_gso_refusal(int error) noexcept {
     return error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP ||
@@ -207,8 +234,9 @@ void* writable(const void* bytes) {
 }  // namespace
 
 Socket::Socket(const SocketSettings& settings)
-    : buffer_asked_(settings.receive_buffer_bytes),
-      socket_(make_socket(settings)),
+    : settings_(settings),
+      changes_(settings.endpoints.is_fan_out() ? Descriptor() : hear_changes()),
+      socket_(make_socket(settings, joined_)),
       buffer_granted_(granted_buffer(socket_.get())),
       gso_(settings.gso) {
     const Endpoints& endpoints = settings.endpoints;
@@ -453,6 +481,33 @@ bool Socket::wait(Deadline deadline) const noexcept {
 
 // ---- What the host makes of it
 
+/// All that is there has been told by now, also where the host had no room for more.
+bool Socket::has_network_changed() const noexcept {
+    bool any = false;
+    std::array<char, 512> message;
+    while (::recv(changes_.get(), message.data(), message.size(), MSG_DONTWAIT) > 0 ||
+           errno == ENOBUFS || errno == EINTR)
+        any = true;
+    return any;
+}
+
+bool Socket::is_ours() const noexcept {
+    return socket_.is_ours() && (changes_.get() < 0 || changes_.is_ours());
+}
+
+std::string Socket::mend(bool is_refused) noexcept try {
+    if (settings_.endpoints.is_fan_out() || !(has_network_changed() || is_refused)) return problem_;
+    problem_.clear();
+    const Interface there = settings_.endpoints.interface_now();
+    if (there == joined_) return "";
+    const Interface before = std::exchange(joined_, {});
+    use_groups(socket_.get(), settings_, there, before);
+    joined_ = there;
+    return "";
+} catch (const std::exception& error) {  // what it says is said again, until something changes
+    return problem_ = error.what();
+}
+
 std::uint64_t Socket::overflowed() const noexcept {
     std::array<std::uint32_t, SK_MEMINFO_VARS> facts{};
     socklen_t size = sizeof facts;
@@ -461,12 +516,13 @@ std::uint64_t Socket::overflowed() const noexcept {
 }
 
 std::string Socket::buffer_advice() const {
-    if (buffer_granted_ >= 2 * buffer_asked_ || datagrams_held() >= kEnoughDatagrams) return "";
+    const std::size_t asked = settings_.receive_buffer_bytes;
+    if (buffer_granted_ >= 2 * asked || datagrams_held() >= kEnoughDatagrams) return "";
     return fmt::format(
         "the receive buffer holds {} datagrams of {} bytes instead of {}, so nodes send fewer at a "
         "time; allow more with `sysctl -w net.core.rmem_max={}`, for good in /etc/sysctl.d",
-        datagrams_held(), kDefaultPayload,
-        2 * buffer_asked_ / 4 * 3 / bytes_charged(kDefaultPayload), buffer_asked_);
+        datagrams_held(), kDefaultPayload, 2 * asked / 4 * 3 / bytes_charged(kDefaultPayload),
+        asked);
 }
 
 }  // namespace rmem::udp

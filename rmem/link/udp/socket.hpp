@@ -87,6 +87,10 @@ public:
     /// host may wake a thread later than asked by its timer slack, usually 50 us.
     bool wait(Deadline deadline) const noexcept;
     int handle() const noexcept override { return socket_.get(); }
+    /// Speaks and hears elsewhere, where the interface has another address now, was made again, or
+    /// the host's routes name another one.
+    std::string mend(bool is_refused) noexcept override;
+    bool is_ours() const noexcept override;
 
     void ask_for_senders(bool on) noexcept override;
     bool asks_for_senders() const noexcept override { return asks_for_senders_; }
@@ -126,7 +130,12 @@ private:
     void note_receive_error() noexcept;
     void prepare_batches();
 
-    std::size_t buffer_asked_;
+    [[nodiscard]] bool has_network_changed() const noexcept;
+
+    const SocketSettings settings_;
+    Interface joined_;     ///< where the others' groups are; no number: nowhere
+    std::string problem_;  ///< why they are nowhere, or elsewhere
+    Descriptor changes_;   ///< the host tells of some
     Descriptor socket_;
     std::size_t buffer_granted_ = 0;
     std::vector<sockaddr_in> nodes_;   ///< fan-out: of each node; else empty

@@ -6,9 +6,11 @@
 #include "tests/support/child.hpp"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -214,6 +216,24 @@ TEST_F(Joining, joining_a_ring_of_memory_alone_tells_so_a_program_that_needs_roo
         refused(Errc::version_mismatch, [&] { Ring::open(memory, Deadline::in(kPatience)); });
     EXPECT_THAT(sentence, HasSubstr("memory alone"));
     EXPECT_THAT(sentence, Not(HasSubstr("0x")));
+}
+
+TEST_F(Joining, is_refused_where_the_monotonic_clock_is_another) {
+    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    SharedValue<std::atomic<bool>> has_one;
+    Child other([&] {
+        if (::unshare(CLONE_NEWTIME) != 0) return;
+        *has_one = true;
+        std::ofstream("/proc/self/timens_offsets") << "monotonic 1000 0" << std::endl;
+        Child inside([&] {
+            const auto join = [this] { Ring::open(made(), Deadline::in(kPatience)); };
+            EXPECT_THAT(refused(Errc::config_mismatch, join), HasSubstr("another time namespace"));
+            EXPECT_NO_THROW(Ring::observe(name.get())) << "to look is no harm";
+        });
+        EXPECT_EQ(inside.wait(), 0);
+    });
+    EXPECT_EQ(other.wait(), 0);
+    if (!*has_one) GTEST_SKIP() << "this host gives no time namespaces";
 }
 
 TEST_F(Joining, joining_of_a_ring_that_is_not_there_names_those_that_are) {

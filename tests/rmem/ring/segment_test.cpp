@@ -2,20 +2,26 @@
 #include "rmem/ring/segment.hpp"
 
 #include "tests/support/child.hpp"
+#include "tests/support/sanitizers.hpp"
 #include "tests/support/users.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 
 namespace rmem {
 namespace {
@@ -209,6 +215,75 @@ TEST_F(SegmentTest, a_limit_on_the_size_of_files_is_an_error_and_kills_nobody) {
     EXPECT_EQ(other.wait(), 0);
 }
 
+TEST_F(SegmentTest, a_process_that_keeps_all_of_its_memory_is_told_the_limit) {
+    Child other([&] {
+        const rlimit limit{std::size_t{8} << 20, std::size_t{8} << 20};
+        ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+        if (::geteuid() == 0) test::become(test::kAlice);  // root may keep any amount
+        // What is mapped already may be more than that.
+        if (::mlockall(MCL_FUTURE) != 0) GTEST_SKIP() << "it may keep nothing";
+        try {
+            Segment::create(name.get(), std::size_t{16} << 20, "", kLock);
+            FAIL() << "it was kept";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::no_space);
+            EXPECT_THAT(error.what(), HasSubstr("mlockall"));
+            EXPECT_THAT(error.what(), HasSubstr("8192 KiB"));
+            EXPECT_THAT(error.what(), HasSubstr("ulimit -l"));
+        }
+        EXPECT_FALSE(name.exists());
+    });
+    EXPECT_EQ(other.wait(), 0);
+}
+
+TEST_F(SegmentTest, one_that_may_have_few_addresses_or_files_is_told_the_limit) {
+    const auto refused = [&](__rlimit_resource which, rlim_t most, const std::string& option) {
+        Child other([&] {
+            const rlimit limit{most, most};
+            ASSERT_EQ(::setrlimit(which, &limit), 0);
+            try {
+                Segment::create(name.get(), std::size_t{1} << 30, "", kLock);
+                FAIL() << "it was made";
+            } catch (const Error& error) {
+                EXPECT_THAT(error.what(), HasSubstr(option));
+            }
+            EXPECT_FALSE(name.exists());
+        });
+        EXPECT_EQ(other.wait(), 0);
+    };
+    if (!test::kSanitized) refused(RLIMIT_AS, std::size_t{1} << 30, "ulimit -v");
+    refused(RLIMIT_NOFILE, 0, "ulimit -n");
+}
+
+TEST_F(SegmentTest, what_the_cgroup_has_no_room_for_is_refused_before_the_kernel_ends_anybody) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a /sys/fs/cgroup of its own";
+    SharedValue<std::atomic<bool>> mounted;
+    Child other([&] {
+        if (::unshare(CLONE_NEWNS) != 0) return;
+        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+        if (::mount("none", "/sys/fs/cgroup", "tmpfs", 0, "size=1m") != 0) return;
+        *mounted = true;
+        // As it is for one in a container: its cgroup is the top of all that it sees.
+        std::filesystem::create_directory("/sys/fs/cgroup/memory");
+        for (const char* file : {"memory.max", "memory/memory.limit_in_bytes"})
+            std::ofstream(std::string("/sys/fs/cgroup/") + file) << (24 << 20) << '\n';
+        for (const char* file : {"memory.swap.max", "memory/memory.swap.max"})
+            std::ofstream(std::string("/sys/fs/cgroup/") + file) << 0 << '\n';
+        try {
+            Segment::create(name.get(), std::size_t{64} << 20, "", kLock);
+            FAIL() << "it was made";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::no_space);
+            EXPECT_THAT(error.what(), HasSubstr("needs 65536 KiB"));
+            EXPECT_THAT(error.what(), HasSubstr("room for 24576 KiB"));
+        }
+        EXPECT_FALSE(name.exists());
+        EXPECT_TRUE(Segment::create(name.get(), kBytes, "", kLock));
+    });
+    EXPECT_EQ(other.wait(), 0);
+    if (!*mounted) GTEST_SKIP() << "this host does not allow a mount namespace";
+}
+
 TEST_F(SegmentTest, a_host_where_nobody_may_make_files_says_so) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a /dev/shm of its own";
     SharedValue<std::atomic<bool>> mounted;
@@ -312,6 +387,31 @@ TEST_F(SegmentTest, a_forked_child_does_not_keep_its_dead_parents_lock) {
     EXPECT_EQ(::kill(*grandchild, 0), 0) << "the grandchild should still live";
     EXPECT_FALSE(made.segment.is_locked(100));
     ::kill(*grandchild, SIGKILL);
+}
+
+TEST_F(SegmentTest, nor_does_one_that_is_made_without_the_c_librarys_fork) {
+    const std::function<pid_t()> makers[] = {
+        ::_Fork, [] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }};
+    for (const auto& make_child : makers) {
+        Segment::remove(name.get());
+        const auto made = create();
+        SharedValue<std::atomic<pid_t>> grandchild;
+        Child parent([&] {
+            const auto opened = Segment::open(name.get());
+            const auto lock = opened->try_lock(100);
+            if (make_child() == 0) {
+                test::outlive_parent();
+                *grandchild = ::getpid();
+            }
+            ::pause();
+        });
+        ASSERT_TRUE(eventually([&] { return grandchild->load() != 0; }));
+        EXPECT_TRUE(made.segment.is_locked(100));
+        parent.kill();
+        EXPECT_EQ(::kill(*grandchild, 0), 0) << "the grandchild should still live";
+        EXPECT_FALSE(made.segment.is_locked(100));
+        ::kill(*grandchild, SIGKILL);
+    }
 }
 
 TEST_F(SegmentTest, what_a_child_inherits_holds_nothing_and_releases_nothing) {

@@ -7,9 +7,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <set>
 #include <string>
+#include <utility>
 
 namespace rmem::test {
 namespace {
@@ -43,6 +45,22 @@ TEST(Doctor, looks_at_everything_that_rings_need) {
                                      "huge-pages", "processors", "spinning", "wake-ups",
                                      "real-time", "clock", "host-gaps"}));
     EXPECT_EQ(ran.code, report["failures"] == 0 ? 0 : 1);
+}
+
+TEST(Doctor, lists_the_limits_of_its_process_that_are_in_the_way) {
+    Child limited([] {
+        for (const auto& [which, most] :
+             {std::pair{RLIMIT_FSIZE, rlim_t{1} << 20}, std::pair{RLIMIT_CPU, rlim_t{600}}}) {
+            const rlimit limit{most, most};
+            ASSERT_EQ(::setrlimit(which, &limit), 0);
+        }
+        const auto finding = finding_in(run_tool({"doctor", "--json"}).json(), "limits");
+        EXPECT_EQ(finding["verdict"], "fail");
+        EXPECT_THAT(finding["found"].get<std::string>(), HasSubstr("600 seconds"));
+        EXPECT_THAT(finding["advice"].get<std::string>(), HasSubstr("ulimit -f"));
+        EXPECT_THAT(finding["advice"].get<std::string>(), HasSubstr("ulimit -t"));
+    });
+    EXPECT_EQ(limited.wait(), 0);
 }
 
 TEST(Doctor, finds_what_the_dead_have_left) {

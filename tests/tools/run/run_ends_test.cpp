@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -58,6 +59,13 @@ public:
 private:
     std::string path_;
 };
+
+TEST(RunEnds, sees_its_ranks_end_where_its_parent_ignores_the_signal_of_that) {
+    std::signal(SIGCHLD, SIG_IGN);  // which a program that is executed inherits
+    Tool tool({"run", "-n", "2", "--", "sh", "-c", "exit 3"});
+    std::signal(SIGCHLD, SIG_DFL);
+    EXPECT_EQ(tool.wait().code, 3);
+}
 
 TEST(RunEnds, says_which_rank_died_of_which_signal) {
     const Ran ran =

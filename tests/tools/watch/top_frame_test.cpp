@@ -209,6 +209,14 @@ TEST(TopFrame, shows_events_with_their_meaning_and_says_which_kinds_there_are_no
     EXPECT_THAT(text, HasSubstr("no losses, retransmissions, back-pressure, bound, members\n"));
 }
 
+TEST(TopFrame, shows_what_a_node_says_of_those_that_it_does_not_reach) {
+    RingView view = ring_of(2);
+    EXPECT_THAT(frame_text(view), Not(HasSubstr("remark")));
+    view.nodes[1].remark = "the host has no route to 239.1.2.3";
+    EXPECT_THAT(frame_text(view), HasSubstr("node 1: the host has no route to 239.1.2.3"));
+    EXPECT_EQ(frame_json(view, {})["nodes"][1]["remark"], "the host has no route to 239.1.2.3");
+}
+
 TEST(TopFrame, shows_munet_daemons_and_alarms_where_one_has_ended) {
     RingView view = ring_of(2);
     EXPECT_THAT(frame_text(view), Not(HasSubstr("MU-Net")));
