@@ -24,7 +24,7 @@ struct Settings {
     /// Whether opening waits for the other ranks. If not, those that have not come yet are there
     /// and silent: messages to them wait (BBP_EAGAIN), and barriers.
     bool awaits_others = true;
-    rmem::Await await;  ///< its ranks are everybody
+    rmem::Await await{};  ///< its ranks are everybody
     /// Whether a ring that is there decides on the layout; on the partition it does while
     /// data_bytes is 0.
     bool is_layout_open = false;

@@ -9,8 +9,8 @@
 #   on_host                     what the MPI's daemon is started with on another host, so that
 #                               nothing of the ring is left there
 #   complain <sentence>         ends the run with exit code 1
-#   need_part <file>            fails, and says what is missing and what to do, if the build has left
-#                               that part of rmem out
+#   need_part <file>            fails, and says what is missing and what to do, if the build has
+#                               left that part of rmem out
 #   program_in <argument>       prints the file of the program that an argument of the launcher
 #                               names; fails if it names none
 #   demand <MPI> <libraries> <other MPI> <its libraries> <its launcher> <its compiler> <argument>...
@@ -39,7 +39,7 @@ need_part() {
 
 need_part libbbp-fi.so || complain "if it was built, set RMEM_PROVIDER_PATH to its folder"
 export FI_PROVIDER_PATH=$provider
-# Where ranks write why they cannot take part: what an MPI says after that would bury it.
+# Where ranks write why they cannot take part: what an MPI says after that would hide it.
 RMEM_LAST_WORDS=$(mktemp) && export RMEM_LAST_WORDS
 trap 'rm -f "$RMEM_LAST_WORDS"' EXIT
 # Two runs that were begun on different hosts may have the same process number.

@@ -134,8 +134,8 @@ private:
     DirectCard* direct_;  ///< the own one, by its type; null: of another link, or in a child
     std::byte* bank_;
     std::size_t size_;
-    std::size_t words_;                         ///< whole ones
-    Mapping memory_;                            ///< the program's, if it has asked for it
+    std::size_t words_;  ///< whole ones
+    Mapping memory_;     ///< the program's, if it has asked for it
     std::atomic<std::uint32_t> published_;
     std::unique_ptr<CapturedStores> captured_;  // last: it uses the card
 };

@@ -154,7 +154,8 @@ rmem_node* open_unit(unsigned unit, int& code) noexcept {
         rmem_options options = RMEM_OPTIONS;
         options.await = RMEM_AWAIT_NONE;  // a card is there without the others
         if (unit == 0 && names_a_node())
-            return leaves_rank_open() ? open_a_rank(node, options) : rmem_open_with(&node, &options);
+            return leaves_rank_open() ? open_a_rank(node, options)
+                                      : rmem_open_with(&node, &options);
         auto settings = published(unit);
         if (!settings) {
             if (unit != 0 || rmem::environment_setting("RMEM_RING") == nullptr)

@@ -5,6 +5,7 @@
 #include "mpi_channel/provider/objects.hpp"
 
 #include "mpi_channel/provider/unsupported.hpp"
+#include "rmem/base/descriptor.hpp"
 #include "rmem/config.hpp"
 
 #include <fcntl.h>
@@ -293,7 +294,8 @@ void say(const char* sentence) noexcept {
     const char* const path = std::getenv("RMEM_LAST_WORDS");
     const int file = path == nullptr
                          ? -1
-                         : ::open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+                         : rmem::above_standard_streams(::open(
+                               path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (file < 0) return;
     ::dprintf(file, "bbp: %s\n", sentence);
     ::close(file);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Files that are read whole, by a few system calls. The first stream of a process makes the dynamic
-/// linker look up many of the C++ library's functions besides.
+/// Files that are read whole, by a few system calls. The first stream of a process makes the
+/// dynamic linker look up many of the C++ library's functions besides.
 /// Thread safety: any thread.
 
 #include "rmem/error.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/stores/debugger.hpp"
 
+#include "rmem/base/descriptor.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,7 +18,8 @@ namespace {
 /// The lines of a file, one after the other.
 class Lines {
 public:
-    explicit Lines(const char* path) noexcept : fd_(::open(path, O_RDONLY | O_CLOEXEC)) {}
+    explicit Lines(const char* path) noexcept
+        : fd_(above_standard_streams(::open(path, O_RDONLY | O_CLOEXEC))) {}
     ~Lines() {
         if (fd_ >= 0) ::close(fd_);
     }
@@ -68,7 +71,7 @@ bool read_original_code(std::uint64_t address, std::span<std::byte> to) noexcept
         const char* const path = std::strchr(line, '/');
         if (path == nullptr || std::strlen(line) < 6) return false;
         const std::uint64_t offset = std::strtoull(line + 6, nullptr, 16);
-        const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+        const int fd = above_standard_streams(::open(path, O_RDONLY | O_CLOEXEC));
         if (fd < 0) return false;
         const ssize_t got =
             ::pread(fd, to.data(), to.size(), static_cast<off_t>(offset + (address - begin)));

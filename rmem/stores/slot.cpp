@@ -2,6 +2,7 @@
 #include "rmem/stores/slot.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/descriptor.hpp"
 
 #if defined(__x86_64__)
 
@@ -124,7 +125,7 @@ Slot::Slot() {
     if (code_ == nullptr) {
         // Where nothing may be both written and executed (systemd's MemoryDenyWriteExecute) it is
         // mapped twice.
-        const int fd = ::memfd_create("rmem-slot", MFD_CLOEXEC);
+        const int fd = above_standard_streams(::memfd_create("rmem-slot", MFD_CLOEXEC));
         if (fd >= 0 && ::ftruncate(fd, kAllBytes) == 0) {
             code_ = map(kAllBytes, PROT_READ | PROT_EXEC, MAP_SHARED, fd);
             writable_code_ = map(kCodeBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd);

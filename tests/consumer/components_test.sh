@@ -64,11 +64,14 @@ cmake -P "$work/parts/mpi_channel/cmake_install.cmake" >"$work/installing" 2>&1 
     fail "$(cat "$work/installing")"
 while IFS=: read -r part sentence; do
     for step in configured installing; do
-        grep -qF "$part:$sentence" "$work/$step" || fail "nothing is said of $part: $(cat "$work/$step")"
+        grep -qF "$part:$sentence" "$work/$step" ||
+            fail "nothing is said of $part: $(cat "$work/$step")"
     done
 done <"$RMEM_SOURCE_DIR/mpi_channel/parts.txt"
 for launcher in mpirun-bbp-openmpi mpirun-bbp-mpich; do
-    if "$work/bare/bin/$launcher" -n 1 true >"$work/said" 2>&1; then fail "$launcher runs without"; fi
+    if "$work/bare/bin/$launcher" -n 1 true >"$work/said" 2>&1; then
+        fail "$launcher runs without"
+    fi
     grep -q 'there is no libbbp-fi.so: .*install libfabric-dev' "$work/said" ||
         fail "$launcher says: $(cat "$work/said")"
 done

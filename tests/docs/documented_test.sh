@@ -100,7 +100,7 @@ for page in docs/man/*.[37]; do
     done
 done
 
-python3 -B tests/docs/card_calls.py || missing=1
+python3 -B tests/support/card_calls.py || missing=1
 
 # Of the class rmem::Node: what is declared between `public:` and `private:` and begins a line.
 members=$(sed -n '/^class RMEM_API Node/,/^private:/p' rmem/node.hpp |

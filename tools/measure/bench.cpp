@@ -185,7 +185,7 @@ void run(BenchOptions options) {
     check(options);
     options.plan.bytes = options.bytes;
     if (large) options.plan.batch = 20;
-    // One message and the next are to fit into the sender's partition, where it can be viewed whole.
+    // One message and the next are to fit into the sender's partition, where it is viewed whole.
     if (large && options.group.link != "direct")
         options.group.partition = std::to_string(4 * options.plan.bytes);
     if (options.group.link != "direct") {  // the wire is a thousand times slower

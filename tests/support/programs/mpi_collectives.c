@@ -4,7 +4,7 @@
 // of all sorts of types, sizes and communicators against what each rank computes by itself. It ends
 //   with 0 if all came out as computed.
 //   mpi_collectives                 all of it
-//   mpi_collectives unequal         allgathers to which rank 0 gives other bytes than the others do:
+//   mpi_collectives unequal         allgathers to which rank 0 gives other bytes than others do:
 //                                   each ends at all ranks, and those that were wrong with an error
 //   mpi_collectives bcasts <n>      n broadcasts of 8 bytes by each rank, and what MPI itself does
 //   mpi_collectives threads <n>     n rounds in each of four threads, with a communicator of its

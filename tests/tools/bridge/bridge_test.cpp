@@ -363,8 +363,8 @@ TEST_F(Bridges, refuse_a_file_that_cannot_be_meant_with_a_sentence) {
         {rings + R"({"name": "x", "from": "a", "offset": "0xFFFFFC", "to": "b", "at": 0,
                      "bytes": 64}]})",
          "region 'x', 64 bytes at 0xfffffc, is not within its memory"},
-        {R"({"rings": {"a": {"RMEM_RING": "a", "RMEM_LINK": "rnig", "table": 4096}, "b": {"table": 0}},
-             "regions": [)" +
+        {R"({"rings": {"a": {"RMEM_RING": "a", "RMEM_LINK": "rnig", "table": 4096}, 
+             "b": {"table": 0}}, "regions": [)" +
              there + "]}",
          "there is no link 'rnig' (RMEM_LINK) (did you mean 'ring'?)"},
         {rings + R"({"name": "x", "from": "a", "offset": 2, "to": "b", "at": 0, "bytes": 4}]})",

@@ -3,7 +3,7 @@
 """The section CALLS of the manual pages of cards: each call's prototype, and what its header says.
 
     card_calls.py            says which pages differ from the headers; exit code 1 if any does
-    card_calls.py --write    writes the section anew
+    card_calls.py --write    writes the section
 """
 
 import os
@@ -18,7 +18,7 @@ PAGES = {
     "scgt.7": ["cards/scgt/scgtapi.h"],
     "scramnet_plus.7": ["cards/scramnet_plus/scrproto.h"],
 }
-BEGIN = '.\\" Made of the headers by tests/docs/card_calls.py --write; change it there.\n'
+BEGIN = '.\\" Made of the headers by tests/support/card_calls.py --write; change it there.\n'
 END = '.\\" The end of that.\n'
 # A comment, a directive, or what ends with a semicolon.
 PART = re.compile(
@@ -96,7 +96,8 @@ def main(words):
                 page = page[:place] + made + page[place:]
             file.write_text(page, encoding="utf-8")
         elif not had or had[0] != made:
-            print(f"FAILED: {name} has other calls than {headers[0]}; tests/docs/card_calls.py --write")
+            print(f"FAILED: {name} has other calls than {headers[0]}")
+            print("tests/support/card_calls.py --write mends it")
             failed = 1
     return failed
 
