@@ -297,15 +297,7 @@ std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& 
 }
 
 std::shared_ptr<Ring> Ring::enter(RingConfig config, Segment segment) {
-    const std::uint64_t theirs = header_of(segment).time_namespace;
-    if (const auto own = own_namespace("time"); own != theirs && own != 0 && theirs != 0) {
-        throw Error(Errc::config_mismatch,
-                    fmt::format("ring '{}' was made in another time namespace (time:[{}], this "
-                                "process is in time:[{}]), whose monotonic clock is another: the "
-                                "times of writes would mean nothing; start all of them in one "
-                                "(`nsenter --time`, one container), or use another RMEM_RING",
-                                config.name, theirs, own));
-    }
+    refuse_other_clock(config.name, header_of(segment).time_namespace);
     const bool is_first = !segment.is_locked(kPresenceByte);
     auto presence = segment.try_lock_shared(kPresenceByte);
     RMEM_MARK("ring.joined");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/joining.hpp"
 
+#include "rmem/base/process.hpp"
 #include "rmem/ring.hpp"
 
 #include <fmt/format.h>
@@ -46,6 +47,18 @@ Error settings_differ(const std::string& ring, const std::vector<Difference>& di
                 "ring '{}' was made with other settings than this process has: {}; give all "
                 "members the same, or none, to take them from the ring; or use another RMEM_RING",
                 ring, fmt::join(texts, ", "))};
+}
+
+void refuse_other_clock(const std::string& ring, std::uint64_t theirs) {
+    const auto own = own_namespace("time");
+    if (own == theirs || own == 0 || theirs == 0) return;
+    throw Error(
+        Errc::config_mismatch,
+        fmt::format("ring '{}' was made in another time namespace (time:[{}], this process "
+                    "is in time:[{}]), whose monotonic clock is another: the times of "
+                    "writes would mean nothing; start all of them in one (`nsenter --time`, "
+                    "one container), or use another RMEM_RING",
+                    ring, theirs, own));
 }
 
 Environment completed(const Environment& environment, const RingConfig& there) {

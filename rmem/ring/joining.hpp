@@ -41,6 +41,10 @@ RMEM_API std::vector<Difference> differences_of(const RingConfig& there, const R
 /// The error that names them all.
 RMEM_API Error settings_differ(const std::string& ring, const std::vector<Difference>& differences);
 
+/// Throws config_mismatch where that time namespace is not the own one: writes carry the times of a
+/// monotonic clock that all share. 0: it is not known.
+RMEM_API void refuse_other_clock(const std::string& ring, std::uint64_t theirs);
+
 /// The environment with what it leaves open as the ring has it. Throws where it says otherwise.
 RMEM_API Environment completed(const Environment& environment, const RingConfig& there);
 

@@ -206,8 +206,7 @@ void Engine::run(Leaving leaving) {
 }
 
 void Engine::run_locked(Leaving leaving, std::int64_t now) {
-    if (is_lost_.get()) [[unlikely]]
-        return;
+    if (is_lost_.get()) return;
     ran_ns_ = now;
     arrivals_.punctuality().begin(now);
     static_cast<void>(take_own());
@@ -393,8 +392,7 @@ void Engine::wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept {
     if (is_lost_.get()) {  // nothing comes, and what has the bell's number is the program's
         std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
     } else if (ns > 0) {
-        std::array<pollfd, 2> fds = {
-            {{bell_.handle(), POLLIN, 0}, {carrier_->handle(), POLLIN, 0}}};
+        std::array<pollfd, 2> fds{{{bell_.handle(), POLLIN, 0}, {carrier_->handle(), POLLIN, 0}}};
         const nfds_t looked_at = turn_ns == 0 ? 2 : 1;
         if (turn_ns != 0) ns = turn_ns;
         const timespec timeout = {ns / 1'000'000'000, ns % 1'000'000'000};
