@@ -78,11 +78,12 @@ private:
         return index == 0 ? own_.geometry.barrier(r)
                           : own_.geometry.barrier(r, static_cast<unsigned>(index - 1));
     }
-    /// Whether m is where this rank is, or one further.
-    bool has_arrived(unsigned m, std::size_t index) const {
-        const std::uint32_t mine = arrivals_[index].word;
-        const std::uint32_t theirs = own_.memory.load(word(m, index));
-        return ((theirs ^ mine) & ~kCountMask) == 0 && ((theirs - mine) & kCountMask) <= 1;
+    static bool is_of_same_members(std::uint32_t theirs, std::uint32_t mine) {
+        return ((theirs ^ mine) & ~kCountMask) == 0;
+    }
+    /// Whether its member is where this rank is, or one further.
+    static bool has_arrived(std::uint32_t theirs, std::uint32_t mine) {
+        return is_of_same_members(theirs, mine) && ((theirs - mine) & kCountMask) <= 1;
     }
 
     Own& own_;
@@ -194,10 +195,14 @@ int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t ind
         for (; next < members.size(); ++next) {
             const auto m = static_cast<unsigned>(members[next]);
             const bool is_gone = peers_.is_gone(m);  // before the look: it arrives, and then leaves
-            if (m == own_.me || has_arrived(m, index)) continue;
+            if (m == own_.me) continue;
+            const std::uint32_t theirs = own_.memory.load(word(m, index));
+            if (has_arrived(theirs, mine.word)) continue;
             awaited = static_cast<int>(m);
             if (is_gone && peers_.is_still_gone(m)) return peers_.tell_gone(m);
-            // They may have come, or come again: then arrivals count from the beginning.
+            // One that knows the same incarnations is on its way. Others may have come, or come
+            // again: then arrivals count from the beginning.
+            if (is_of_same_members(theirs, mine.word)) return BBP_EAGAIN;
             peers_.see(m);
             peers_.see(static_cast<unsigned>(members[looks % members.size()]));
             return BBP_EAGAIN;
@@ -214,7 +219,8 @@ int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t ind
     std::vector<int> missing;
     for (const int m : members) {
         const auto r = static_cast<unsigned>(m);
-        if (r != own_.me && mine.is_pending && !has_arrived(r, index)) missing.push_back(m);
+        if (r == own_.me || !mine.is_pending) continue;
+        if (!has_arrived(own_.memory.load(word(r, index)), mine.word)) missing.push_back(m);
     }
     return barrier_timed_out(missing);
 }

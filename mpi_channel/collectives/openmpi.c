@@ -208,7 +208,8 @@ static mca_coll_base_module_t* comm_query(struct ompi_communicator_t* comm, int*
 
 /* Open MPI's one-sided messages (priority 10) refuse programs of several threads only after they
  * have been chosen. Where only such a program knows that it is one, it chooses its windows of
- * shared memory instead (component sm: 100): this component is opened before those of windows are. */
+ * shared memory instead (component sm: 100): this component is opened before those of
+ * windows are. */
 static int open_component(void) {
     if (ompi_mpi_thread_multiple) setenv("OMPI_MCA_osc_rdma_priority", "50", 1);
     return OMPI_SUCCESS;

@@ -86,6 +86,7 @@ const std::vector<std::string>& setting_names() {
         "RMEM_JOIN_TIMEOUT",
         "RMEM_KEY_FILE",
         "RMEM_KILL_AT",
+        "RMEM_LAST_WORDS",
         "RMEM_LAYOUT",
         "RMEM_LINK",
         "RMEM_MPICH",

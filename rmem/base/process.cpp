@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -35,14 +37,20 @@ std::uint64_t stat_field(unsigned pid, int number) noexcept {
 
 constexpr unsigned kPidBits = 32;
 
+std::uint64_t pid_namespace() noexcept {
+    static const std::uint64_t own = own_namespace("pid");
+    return own;
+}
+
 }  // namespace
 
 std::uint64_t own_process() noexcept {
+    static_cast<void>(pid_namespace());  // looked up before the first look at somebody else
     return own_namespace("pid") << kPidBits | static_cast<std::uint32_t>(::getpid());
 }
 
 bool is_process_gone(std::uint64_t process) noexcept {
-    static const std::uint64_t own = own_namespace("pid");
+    const std::uint64_t own = pid_namespace();
     const auto pid = static_cast<pid_t>(process & INT_MAX);
     if (process >> kPidBits != own || own == 0 || pid == 0) return false;
     return ::kill(pid, 0) != 0 && errno == ESRCH;
@@ -50,8 +58,9 @@ bool is_process_gone(std::uint64_t process) noexcept {
 
 std::uint64_t own_namespace(const char* kind) noexcept {
     struct stat found {};
-    const std::string path = std::string("/proc/self/ns/") + kind;
-    return ::stat(path.c_str(), &found) == 0 ? found.st_ino : 0;
+    std::array<char, 32> path{};  // no private memory: it may be asked where there is none
+    std::snprintf(path.data(), path.size(), "/proc/self/ns/%s", kind);
+    return ::stat(path.data(), &found) == 0 ? found.st_ino : 0;
 }
 
 std::uint64_t process_start_time(unsigned pid) noexcept {

@@ -17,14 +17,14 @@ export PATH=$RMEM_BUILD_DIR/tools:$PATH LD_LIBRARY_PATH=$RMEM_BUILD_DIR/rmem RME
 # The guide's, whose flag is its first word; and the manual's, whose flag follows a double.
 awk '/^\/\* cockpit.c/ { on = 1 } /^```/ { on = 0 } on' \
     "$source/docs/guide/memory-in-c.md" >"$work/cockpit.c"
-awk '/^\.Ed/ { on = 0 } on { gsub(/\\e/, "\\"); print } /^\.Bd -literal$/ { on = 1 }' \
+awk '/^\.Ed/ && on { exit } on { gsub(/\\e/, "\\"); print } /^\.Bd -literal$/ { on = 1 }' \
     "$source/docs/man/rmem_stores.3" >"$work/stores.c"
 declare -A flag=([cockpit]=0 [stores]=8)
 
 # Rank 1 opens, so that rank 0 does, once all that travels is recorded.
 cat >"$work/late" <<'END'
 #!/bin/sh
-rmem record "$RMEM_RING" -o "$2" --for 60s >"$2.said" 2>&1 &
+setsid rmem record "$RMEM_RING" -o "$2" --for 60s >"$2.said" 2>&1 &
 until [ -s "$2" ]; do sleep 0.02; done
 exec "$1" >/dev/null
 END

@@ -7,9 +7,9 @@
 
 `scripts/lib/timed` notes the seconds of each object in BUILD/processor-seconds. They count as on a
 machine that takes `reference` seconds for the headers that are parsed for all (objects *.gch),
-so a slow machine is not over. An object from ccache costs nothing there, and its last figure in this
-folder counts; a part of which more than a tenth has none is not judged. Exit code 0: within the
-budget; 1: over it; 77: nothing to judge.
+so a slow machine is not over. An object from ccache costs nothing there, and its last figure in
+this folder counts; a part of which more than a tenth has none is not judged. Exit code 0: within
+the budget; 1: over it; 77: nothing to judge.
 """
 
 import collections

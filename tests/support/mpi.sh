@@ -78,7 +78,7 @@ went_over_the_ring() {
 
 # Of any rank of the last run.
 least_packets_sent() {
-    sed -nE 's/.*rank [0-9]+: ([0-9]+) packets sent.*/\1/p' "$output" | sort -n | head -n 1
+    sed -nE 's/.*rank [0-9]+: ([0-9]+) packets sent.*/\1/p' "$output" | sort -n | sed -n 1p
 }
 
 left_nothing() {

@@ -6,7 +6,8 @@
 ///
 /// A listener takes all that come, kMostNewcomers at once: the line is the first that shows the
 /// key, and one that shows it while there is a line waits for the end of that. One that does not
-/// within kGreetingNs is closed; where there is no place left, so is the oldest from where most have come.
+/// within kGreetingNs is closed; where there is no place left, so is the oldest from where
+/// most have come.
 /// Invariants, executed: what becomes the line has shown the key; there are never more newcomers.
 /// Trust: anyone may come. A newcomer costs a SecureLine and one receive, and keeps nobody out.
 /// Errors: `rmem::Error` from the constructor: an address that cannot be listened at, a key file

@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
         }
         map->answer = 4;
     }
-    EXPECT(rmem_flush(node, kPatienceNs) == RMEM_OK);
+    EXPECT(rmem_flush(node, kPatienceNs) >= RMEM_OK);  // or RMEM_ALONE: the others have left
     uint64_t captured = 0;
     EXPECT(rmem_counter(node, "stores_captured", &captured) == RMEM_OK);
     printf("node %d: all came, in order; %s\n", rmem_id(node),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A plain MPI program that knows nothing of rings: broadcasts, barriers, reductions and allgathers
-// of all sorts of types, sizes and communicators against what each rank computes by itself. It ends
-//   with 0 if all came out as computed.
+// of all sorts of types, sizes and communicators against what each rank computes. 0: all equal.
 //   mpi_collectives                 all of it
 //   mpi_collectives unequal         allgathers to which rank 0 gives other bytes than others do:
 //                                   each ends at all ranks, and those that were wrong with an error

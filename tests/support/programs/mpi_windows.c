@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A plain MPI program with windows of each kind that has memory of the MPI's: those that all ranks
-// of a node share, where each rank reads what the others have stored; and allocated ones, into which
-// each rank puts 40 words, one by one. With an argument it asks for MPI_THREAD_MULTIPLE. It ends
-// with 0 if all is as it was stored.
+// of a node share, where each rank reads what the others have stored; and allocated ones, into
+// which each rank puts 40 words, one by one. With an argument it asks for MPI_THREAD_MULTIPLE. It
+// ends with 0 if all is as it was stored.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
