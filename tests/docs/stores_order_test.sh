@@ -41,7 +41,8 @@ for build in "${builds[@]}"; do
             -I"$source" -L"$RMEM_BUILD_DIR/rmem" -lrmem
         rmem run --no-label --link ring -n 1 "$work/$program" : -n 1 "$work/late" \
             "$work/$program" "$recorded"
-        until rmem replay "$recorded" --print --json >"$work/writes" 2>/dev/null; do sleep 0.1; done
+        until rmem replay "$recorded" --print --json >"$work/writes" 2>"$work/said" &&
+            ! grep -q 'not closed' "$work/said"; do sleep 0.1; done
         python3 - "$work/writes" "${flag[$program]}" "$build: $program" <<'END'
 import json, sys
 
