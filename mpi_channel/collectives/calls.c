@@ -326,8 +326,8 @@ int bbp_allreduce_call(struct bbp_comm* self, const void* send, void* receive, i
 
 /* Of a member that gives other bytes than it takes of each: a mistake of the program that no other
  * member sees. They are given what it has, and find out; the plain way would let them wait. */
-static int gather_unequal(struct bbp_comm* self, const void* send, int count,
-                          MPI_Datatype type, size_t bytes) {
+static int gather_unequal(struct bbp_comm* self, const void* send, int count, MPI_Datatype type,
+                          size_t bytes) {
     if (bytes > GATHER_MOST || bytes > self->calls->block_most()) bytes = 0;
     char* const packed = scratch(self, bytes * (size_t)(1 + self->size));
     if (packed == NULL && bytes != 0) return MPI_ERR_NO_MEM;

@@ -22,29 +22,29 @@ constexpr std::size_t kSleeperEntriesBytes =
 }  // namespace
 
 SegmentLayout::SegmentLayout(const RingConfig& config) {
-    constexpr std::size_t kPage = 4096;
+    constexpr std::size_t kPageBytes = 4096;
     const unsigned areas = config.is_remote() ? 1 : config.nodes;
     attention = kSegmentHeaderBytes;
     stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
     sleepers = stamps + WriteStamps::kBytes;
     constexpr std::size_t kCounts = sizeof(SleeperCounts) + sizeof(DeliveryBoard);
-    ranks = round_up(sleepers + kSleeperEntriesBytes + kCounts, kPage);
-    nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
-    board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
+    ranks = round_up(sleepers + kSleeperEntriesBytes + kCounts, kPageBytes);
+    nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPageBytes);
+    board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPageBytes);
     log_stride = config.link == LinkKind::ring ? kLogBytes
                  : config.is_remote()          ? kClientLogBytes
                                                : 0;
-    log_headers = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
+    log_headers = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPageBytes);
     const std::size_t headers = log_stride != 0 ? config.seats() * sizeof(LogHeader) : 0;
-    logs = round_up(log_headers + headers, kPage);
+    logs = round_up(log_headers + headers, kPageBytes);
     tap = logs + config.seats() * log_stride;
     interrupts = tap + (config.is_remote() ? kTapBytes : 0);
-    interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
-    bank_stride = round_up(config.bank_bytes(), kPage);
+    interrupt_stride = round_up(interrupt_area_bytes(config), kPageBytes);
+    bank_stride = round_up(config.bank_bytes(), kPageBytes);
     banks = interrupts + areas * interrupt_stride;
     reserved = twins = total = banks + config.banks() * bank_stride;
     if (config.link == LinkKind::direct) return;
-    twin_stride = round_up(config.user_bytes, kPage);
+    twin_stride = round_up(config.user_bytes, kPageBytes);
     total = twins + config.banks() * twin_stride;
     if (config.link != LinkKind::ring) return;
     // Each bank has its node's area behind it. A node touches that when it joins, so who looks for

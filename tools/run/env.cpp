@@ -36,15 +36,15 @@ struct EnvOptions {
     bool json = false;
 };
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
+using ListedVariables = std::vector<std::pair<std::string, std::string>>;
 
-Variables variables_of(const rmem::RingConfig& config, std::optional<unsigned> rank) {
-    Variables all = {{"RMEM_RING", config.name},
-                     {"RMEM_RANKS", std::to_string(config.ranks)},
-                     {"RMEM_NODES", std::to_string(config.nodes)},
-                     {"RMEM_LINK", name_of(config.link)},
-                     {"RMEM_SIZE", rmem::size_setting(config.user_bytes)},
-                     {"RMEM_TIMING", to_string(config.timing)}};
+ListedVariables variables_of(const rmem::RingConfig& config, std::optional<unsigned> rank) {
+    ListedVariables all = {{"RMEM_RING", config.name},
+                           {"RMEM_RANKS", std::to_string(config.ranks)},
+                           {"RMEM_NODES", std::to_string(config.nodes)},
+                           {"RMEM_LINK", name_of(config.link)},
+                           {"RMEM_SIZE", rmem::size_setting(config.user_bytes)},
+                           {"RMEM_TIMING", to_string(config.timing)}};
     if (config.bound_ns != 0)
         all.emplace_back("RMEM_BOUND", rmem::duration_setting(config.bound_ns));
     if (const auto board = billboard::board_of(config)) {
@@ -63,7 +63,7 @@ void env(const EnvOptions& options) {
                           fmt::format("ring '{}' has no rank {} (--rank): its ranks are 0 to {}",
                                       config.name, *options.rank, config.ranks - 1));
     }
-    const Variables all = variables_of(config, options.rank);
+    const ListedVariables all = variables_of(config, options.rank);
     if (options.json) {
         nlohmann::json values = nlohmann::json::object();
         for (const auto& [name, value] : all) values[name] = value;

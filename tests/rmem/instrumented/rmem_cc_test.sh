@@ -23,22 +23,25 @@ twice:
     .section .note.GNU-stack,"",@progbits
 END
 (echo '#define TWICE twice' && sed 's/twice/TWICE/' twice.s) >upper.S
+# shellcheck disable=SC2016 # make's own variables
 printf 'rig: rig.c twice.c\n\t$(CC) $(CFLAGS) -o $@ $^\n' >Makefile
 
 # has_hooks <command>...: makes ./rig, which has hooks at its stores, in time.
 has_hooks() {
     rm -f rig
     timeout 300 "$@" >said 2>&1 || fail "$*: $(cat said)"
-    nm rig >symbols && grep -q " rmem_hooks$" symbols || fail "$*: no hooks"
-    grep -q " U main\| T main" symbols && grep -q "__tsan_func_\|__asan_" symbols ||
-        fail "$*: compiled without hooks"
+    nm rig >symbols
+    grep -q " rmem_hooks$" symbols || fail "$*: no hooks"
+    grep -q " U main\| T main" symbols || fail "$*: no main()"
+    grep -q "__tsan_func_\|__asan_" symbols || fail "$*: compiled without hooks"
 }
 # says <pattern> <command>...: with the exit code 1.
 says() {
     local pattern=$1 code=0
     shift
     timeout 300 "$@" >said 2>&1 || code=$?
-    [[ $code -eq 1 ]] && grep -q -- "$pattern" said || fail "$*: $code, $(cat said)"
+    [[ $code -eq 1 ]] || fail "$*: $code, $(cat said)"
+    grep -q -- "$pattern" said || fail "$*: $code, $(cat said)"
 }
 
 echo "--- never itself"
@@ -83,7 +86,8 @@ for compiler in gcc clang; do
     has_hooks rmem-cc -MMD -o rig rig.c twice.c
     "$RMEM_CC" -I"$RMEM_SOURCE_DIR" -MMD -o plain rig.c twice.c -L"$RMEM_BUILD_DIR/rmem" -lrmem
     for made in plain*.d; do [[ -e ${made/plain/rig} ]] || fail "no ${made/plain/rig}"; done
-    rmem-cc -MD -MF dep -MT aim -c rig.c && grep -q "^aim:.*rig.c" dep || fail "-MF, -MT"
+    rmem-cc -MD -MF dep -MT aim -c rig.c
+    grep -q "^aim:.*rig.c" dep || fail "-MF, -MT"
     echo '-DTWO="a b" "rig.c"' >inner && echo '@inner twice.c -o rig' >outer
     has_hooks rmem-cc @outer
     rmem-cc -c rig.c twice.c && ar rc libtwice.a twice.o
