@@ -34,7 +34,7 @@ class Calls {
 public:
     /// Whether the handle is closed, or about to be.
     bool is_closing() const noexcept {
-        // relaxed is enough: who closes and who waits meet under a lock of the card's
+        // relaxed is enough: closing and waiting threads meet under a lock of the card's
         return (state_.load(std::memory_order_relaxed) & kOpen) == 0;
     }
 

@@ -13,8 +13,8 @@
 /// A callback runs in the thread of the node that brings its event; where the event was there
 /// before, and for faults, in a thread of this object. Without callbacks the calls bring the
 /// events, and a wait sleeps on what tells of them: one thread is woken by an event, not two.
-/// Invariants, executed: who waits, and whose callback there is, has a handle that is open, or is
-/// told to end; at the end nobody waits and no callback runs.
+/// Invariants, executed: a thread that waits, or a callback that is set, has a handle that is open,
+/// or is told to end; at the end nobody waits and no callback runs.
 /// Thread safety: any thread. Callbacks run without a lock.
 /// Errors: RFM2G_STATUS; std::system_error where there can be no thread.
 /// Source: the Linux driver R09.00 (queues of one), and the hardware manual (FIFOs of 127).
