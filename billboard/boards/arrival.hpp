@@ -50,5 +50,19 @@ inline constexpr std::size_t kAnnounceBytes = rmem::kLineBytes;
 
 /// Counters that wrap start just below the wrap, so that every run crosses it.
 inline constexpr std::uint32_t kFirstCount = 0xffffffe0;
+/// As others are told one: a word that nobody has written yet is the first.
+constexpr std::uint32_t word_of_count(std::uint32_t count) noexcept {
+    return count - kFirstCount;
+}
+constexpr std::uint32_t count_of_word(std::uint32_t word) noexcept {
+    return word + kFirstCount;
+}
+
+/// Whether the epoch, the sum of two ranks' incarnations, is of the first ones of both. Then the
+/// words of the pair are 0, as the ring was made, and need not be written: on a wire, the words
+/// that all pairs begin with would take each rank the time of them all.
+constexpr bool is_first_of_both(std::uint32_t epoch) noexcept {
+    return epoch == 2;
+}
 
 }  // namespace billboard

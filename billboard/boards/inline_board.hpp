@@ -90,21 +90,23 @@ public:
         next_[s] = {p.rx_slots,  p.rx_slots,  first | kToggle, first | kToggle,
                     kFirstCount, kAllToggles, kSlots - 1};
         p.ack_flags = 0;
+        if (is_first_of_both(epoch)) return;
         memory_.post_word(geometry_.ack_flags(s, me_), 0);
-        memory_.post_word(geometry_.consumed(s, me_), kFirstCount);
+        memory_.post_word(geometry_.consumed(s, me_), word_of_count(kFirstCount));
     }
     void open_tx(unsigned s, std::uint32_t epoch) {
         Peer& p = peers_[s];
-        for (unsigned i = 0; i < kSlots; ++i) {
-            memory_.post_word(p.tx_slots + i * rmem::kLineBytes, 0);
-        }
-        if (rings_bells_) memory_.post_word(geometry_.bell(s, me_), 0);
         p.tail = p.acknowledged = kFirstCount;
         p.tx_toggles = 0;
         p.tx_stamp = stamp(kFirstCount, epoch & kEpochMask);
         p.credit_from = next_[s].head;
         p.tx_open = true;
         posted_[s] = 0;
+        if (is_first_of_both(epoch)) return;
+        for (unsigned i = 0; i < kSlots; ++i) {
+            memory_.post_word(p.tx_slots + i * rmem::kLineBytes, 0);
+        }
+        if (rings_bells_) memory_.post_word(geometry_.bell(s, me_), 0);
     }
     void close(unsigned s) {
         Peer& p = peers_[s];
@@ -251,7 +253,7 @@ public:
         const std::uint32_t head = next_[s].head;
         peers_[s].told = head;
         RMEM_MARK("tell.before");
-        memory_.write_lazy(geometry_.consumed(s, me_), head);
+        memory_.write_lazy(geometry_.consumed(s, me_), word_of_count(head));
         if constexpr (rmem::CommitsOnWait<M>) memory_.commit_on_wait();  // its sender may be full
         RMEM_MARK("tell.before-wake");
         memory_.notify(s);
@@ -376,7 +378,7 @@ private:
     /// first: then all that is not there yet was posted after it, and counts at least as much.
     void look_for_room(unsigned s) {
         Peer& p = peers_[s];
-        const std::uint32_t told = memory_.load(p.rx_count);
+        const std::uint32_t told = count_of_word(memory_.load(p.rx_count));
         if constexpr (kCounts) look_at_counts(s);
         // Anything else is not a count that s can have told, or an old one.
         if (p.tail - told < p.tail - p.acknowledged) p.acknowledged = told;

@@ -18,7 +18,7 @@ using rmem::round_up;
 
 namespace {
 
-constexpr std::uint32_t kLayoutVersion = 5;
+constexpr std::uint32_t kLayoutVersion = 6;
 constexpr std::size_t kPageBytes = 4096;  // what is behind the user's memory shares no page with it
 
 std::size_t default_data_bytes(const rmem::RingConfig& config) {

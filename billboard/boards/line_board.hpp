@@ -119,7 +119,7 @@ public:
         next.head = kFirstCount;
         found_nothing(s);
         memory_.post_word(geometry_.ack_flags(s, me_), 0);
-        memory_.post_word(geometry_.consumed(s, me_), kFirstCount);
+        memory_.post_word(geometry_.consumed(s, me_), word_of_count(kFirstCount));
         memory_.post_word(geometry_.position(s, me_), first_line());
     }
     void open_tx(unsigned s, std::uint32_t epoch) {
@@ -424,7 +424,7 @@ public:
         p.told_line = next_[s].number;
         RMEM_MARK("tell.before");
         memory_.write_lazy(geometry_.position(s, me_), p.told_line);
-        memory_.write_lazy(geometry_.consumed(s, me_), p.told);
+        memory_.write_lazy(geometry_.consumed(s, me_), word_of_count(p.told));
         if constexpr (rmem::CommitsOnWait<M>) memory_.commit_on_wait();  // its sender may be full
         RMEM_MARK("tell.before-wake");
         memory_.notify(s);

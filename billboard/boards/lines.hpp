@@ -394,7 +394,7 @@ protected:
     /// then all messages that are not there yet were posted after them, and count at least as much.
     void look_for_room(unsigned s) {
         Peer& p = peers_[s];
-        const std::uint32_t told = memory_.load(p.rx_count);
+        const std::uint32_t told = count_of_word(memory_.load(p.rx_count));
         const std::uint32_t left = memory_.load(p.rx_position);
         look_at_counts(s);
         // Anything else is not a count that s can have told, or an old one.

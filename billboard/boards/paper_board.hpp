@@ -41,14 +41,14 @@ public:
         : memory_(memory), geometry_(geometry), me_(me), peers_(geometry.ranks()) {}
 
     // ---- Connection
-    void open_rx(unsigned s, std::uint32_t) {
+    void open_rx(unsigned s, std::uint32_t epoch) {
         Peer& p = peers_[s];
         p.count = p.first = 0;
         p.rx_open = true;
         // s posts nothing until it sees our confirmation: the present value of the word is the base
         // line.
         p.seen = p.ack_flags = memory_.load(geometry_.message_flags(me_, s));
-        memory_.post_word(geometry_.ack_flags(s, me_), p.ack_flags);
+        if (!is_first_of_both(epoch)) memory_.post_word(geometry_.ack_flags(s, me_), p.ack_flags);
     }
     void open_tx(unsigned s, std::uint32_t) {
         peers_[s].posted = memory_.load(geometry_.ack_flags(me_, s));

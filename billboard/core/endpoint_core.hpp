@@ -351,8 +351,10 @@ EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<rmem::Seat<M>> seat,
                                        const typename M::Options& options)
     : own_(std::move(seat), settings, options) {
     peers_.begin();
-    groups_.begin();
-    barriers_.begin();
+    if (!peers_.is_first_incarnation()) {  // the words of that one are as the ring was made
+        groups_.begin();
+        barriers_.begin();
+    }
     peers_.join(deadline);
 }
 

@@ -7,8 +7,9 @@
 ///   incarnation(a)      the number of a's present incarnation
 ///   departed(a)         the incarnation in which a left in good order
 ///   confirmed(a, b)     by b, in a's partition: the incarnation of a that b receives from; or
-///                       while b posts nothing to a, kFresh (b has just joined) or noticed(n), n
-///                       the incarnation of a that b has just met, or whose end it has seen
+///                       while b posts nothing to a, kFresh (b has just joined, or has never been
+///                       there) or noticed(n), n the incarnation of a that b has just met, or
+///                       whose end it has seen
 /// b confirms a once it has taken over the messages of a's former incarnation, and only when none
 /// can come any more that a posted to b's former one: confirmed(b, a) is b's present incarnation
 /// or says that a has noticed it, and all that a wrote before is there, too. Nothing was posted to
@@ -53,7 +54,7 @@
 
 namespace billboard {
 
-inline constexpr std::uint32_t kFresh = 0xffffffff;
+inline constexpr std::uint32_t kFresh = 0;
 constexpr std::uint32_t noticed(std::uint32_t incarnation) {
     return incarnation | 0x80000000;
 }
@@ -181,6 +182,7 @@ void Peers<Own>::begin() {
     const std::uint32_t former = own_.memory.load(own_.geometry.incarnation(own_.me));
     incarnation_ = std::max(own_.member.incarnation(), former + 1);
     is_first_ = former == 0;
+    if (is_first_) return;  // the words are as the ring was made
     for (unsigned s = 0; s < own_.ranks; ++s) {
         if (s != own_.me) own_.memory.post_word(own_.geometry.confirmed(s, own_.me), kFresh);
     }

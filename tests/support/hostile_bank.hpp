@@ -11,6 +11,7 @@
 ///
 /// Time is counted in waits: a call's deadline passes after kWaitsPerCall of them. No threads.
 
+#include "billboard/boards/arrival.hpp"
 #include "billboard/boards/layout.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring.hpp"
@@ -303,7 +304,8 @@ private:
         put(geometry_.filled(s, buffer), some_length());
         if (geometry_.layout() == billboard::Layout::lines) return post_lines(s, buffer, d);
         // The next that rank 0 takes is one of those that it has not told to have consumed.
-        const std::uint32_t count = get(geometry_.consumed(s, kMe)) + choices_.below(5);
+        const std::uint32_t told = get(geometry_.consumed(s, kMe));
+        const std::uint32_t count = billboard::count_of_word(told) + choices_.below(5);
         const unsigned place = choices_.below(2) == 0 ? 0 : choices_.below(geometry_.fifo_slots());
         const std::size_t slot = geometry_.slots(kMe, s) + place * kLineBytes;
         const unsigned kind = choices_.below(16) == 0 ? choices_.below(8) : choices_.below(3);
