@@ -433,6 +433,18 @@ std::uint64_t gap_ps(const TimingProfile& p) noexcept {
     return p.pitch_ps > slot ? p.pitch_ps - slot : 0;
 }
 
+std::int64_t busy_ns(const TimingProfile& p, std::uint32_t words) noexcept {
+    const std::uint32_t full = p.packet_bytes / static_cast<std::uint32_t>(kWordBytes);
+    std::uint64_t ps = (words / full) * (packet_ps(p, full) + gap_ps(p));
+    if (words % full != 0) ps += packet_ps(p, words % full) + gap_ps(p);
+    return static_cast<std::int64_t>((ps + kPsPerNs - 1) / kPsPerNs);
+}
+
+std::int64_t round_ns(const TimingProfile& p, std::uint32_t nodes) noexcept {
+    const std::uint64_t ps = p.insertion_ps + nodes * (p.node_delay_ps + p.cable_ps);
+    return static_cast<std::int64_t>((ps + kPsPerNs - 1) / kPsPerNs);
+}
+
 std::uint64_t max_node_delay_ps(const TimingProfile& p) noexcept {
     return p.node_delay_ps + packet_ps(p, p.packet_bytes / kWordBytes);
 }

@@ -88,6 +88,12 @@ RMEM_API std::uint64_t packet_ps(const TimingProfile& profile, std::uint32_t wor
 /// The idle time that a node leaves before its next own packet: pitch minus slot.
 RMEM_API std::uint64_t gap_ps(const TimingProfile& profile) noexcept;
 
+/// How long one write of `words` words takes a link for itself, with its gaps, rounded up.
+RMEM_API std::int64_t busy_ns(const TimingProfile& profile, std::uint32_t words) noexcept;
+
+/// The way round for a packet that meets no other one, without its own length, rounded up.
+RMEM_API std::int64_t round_ns(const TimingProfile& profile, std::uint32_t nodes) noexcept;
+
 /// The longest stay of a passing packet in a node: the delay plus one own packet.
 RMEM_API std::uint64_t max_node_delay_ps(const TimingProfile& profile) noexcept;
 

@@ -2,12 +2,10 @@
 #include "rmem/link/ring/engine.hpp"
 
 #include "rmem/base/check.hpp"
-#include "rmem/base/fence.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring/applied.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/membership.hpp"
-#include "rmem/ring/waiting.hpp"
 
 #include <fmt/format.h>
 
@@ -209,20 +207,13 @@ void RingEngine::step(bool for_fifo, Logs logs) noexcept {
     if (model_) {
         if (!news_.empty()) feed();
         looked_ns_ = now;
-        const auto sink = [this](const WireOutcome& outcome) { on_outcome(outcome); };
-        // By single steps, so that the model does not pass the time of a record that is published
-        // late.
         do {
-            for (auto next = model_->next_time_ns(); next <= step_ns_;
-                 next = model_->next_time_ns()) {
-                work_ns_ += kWriteWorkNs;
-                model_->advance(next, sink);
-            }
+            let_come(step_ns_);
             RMEM_CHECK_IF(false, stored_.at_ns == 0);
         } while (!arrived_any_ && await(end));
         if (in_flight_ != 0) drop_if_idle();
         if (for_fifo) {
-            model_->advance(now, sink);
+            model_->advance(now, [this](const WireOutcome& outcome) { on_outcome(outcome); });
             fifo_words_.set(model_->fifo_occupancy(node_));
         }
     } else {
@@ -342,15 +333,17 @@ void RingEngine::feed() {
         meet_origin(r);
         return !peek(r, next_[r]);
     });
+    begin_backlog();
     while (!news_.empty()) {
         auto first = news_.begin();
         for (auto it = first + 1; it != news_.end(); ++it) {
             if (next_[*it].record.written_ns < next_[*first].record.written_ns) first = it;
         }
         const unsigned rank = *first;
-        depart(rank, next_[rank]);
+        if (!add_to_backlog(rank, next_[rank])) depart(rank, next_[rank]);
         if (!logs_[rank].refresh() || !peek(rank, next_[rank])) news_.erase(first);
     }
+    end_backlog();
 }
 
 void RingEngine::find_node_of(unsigned rank) {
@@ -372,31 +365,44 @@ void RingEngine::meet_origin(unsigned rank) {
 }
 
 void RingEngine::depart(unsigned rank, const LogReader::Entry& entry) {
+    const std::int64_t published_ns = publication_of(entry.record);
+    take_up(rank, entry);
+    submit(rank, flights_[rank].end() - 1, published_ns);
+}
+
+/// Its engine has it in its hands from now on.
+RingEngine::Flight& RingEngine::take_up(unsigned rank, const LogReader::Entry& entry) {
     const LogRecord& record = entry.record;
-    const unsigned origin = rank_node_[rank];
-    if (checker_ && origin == node_)
+    if (checker_ && rank_node_[rank] == node_)
         checker_->wrote(record.offset, record.words, record.written_ns);
+    Flight flight;
+    flight.entry = entry;
+    flight.before = std::exchange(fed_[rank], entry.next);
+    if (record.offset < ring_.config().user_bytes) users_end_[rank] = entry.next;
+    flights_[rank].push_back(flight);
+    ++in_flight_;
+    logs_[rank].pass(entry);
+    work_ns_ += kWriteWorkNs;
+    return flights_[rank].back();
+}
+
+void RingEngine::submit(unsigned rank, std::uint64_t number, std::int64_t published_ns) {
+    Flight& flight = flights_[rank][number];
+    const LogRecord& record = flight.entry.record;
+    const unsigned origin = rank_node_[rank];
     WireWrite write;
     write.origin = static_cast<std::uint16_t>(origin);
     write.interrupt = (record.flags & LogRecord::kInterrupt) != 0;
     write.bytes = record.words * static_cast<std::uint32_t>(kWordBytes);
     write.offset = record.offset;
-    write.time_ns = std::clamp(publication_of(record), step_ns_ - kOldestNs, step_ns_ + kNewestNs);
+    write.time_ns = std::clamp(published_ns, step_ns_ - kOldestNs, step_ns_ + kNewestNs);
     // The model loses what a node has in its FIFO when it comes in, and this is not of before.
     if (told_ns_[origin] != 0) write.time_ns = std::max(write.time_ns, told_ns_[origin] + 1);
     write.extra_delay_ns = record.delay_ns;
-    write.tag = std::uint64_t{rank} << kTagShift | flights_[rank].end();
-    Flight flight;
-    flight.entry = entry;
-    flight.before = std::exchange(fed_[rank], entry.next);
-    if (record.offset < ring_.config().user_bytes) users_end_[rank] = entry.next;
+    write.tag = std::uint64_t{rank} << kTagShift | number;
     flight.unseen_ns = std::max(write.time_ns, model_->now_ns()) - record.written_ns;
-    flights_[rank].push_back(flight);
-    ++in_flight_;
-    logs_[rank].pass(entry);
-    work_ns_ += kWriteWorkNs;
     model_->submit(write);
-    if (flights_[rank].back().unseen_ns > kPublishNs) slot_.link.add(LinkCounter::late_published);
+    if (flight.unseen_ns > kPublishNs) slot_.link.add(LinkCounter::late_published);
 }
 
 /// When a write counts as done: at its time, unless its writer was stopped before it had published
@@ -446,6 +452,15 @@ void RingEngine::pass_instantly(std::int64_t now) {
             if (checker_) checker_->wrote(record.offset, record.words, record.written_ns);
             come_round(r, entry);
         }
+    }
+}
+
+/// By single steps, so that the model does not pass the time of a record that is published late.
+void RingEngine::let_come(std::int64_t until_ns) {
+    const auto sink = [this](const WireOutcome& outcome) { on_outcome(outcome); };
+    for (auto next = model_->next_time_ns(); next <= until_ns; next = model_->next_time_ns()) {
+        work_ns_ += kWriteWorkNs;
+        model_->advance(next, sink);
     }
 }
 
@@ -546,30 +561,6 @@ void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     while (position > has &&
            !applied.compare_exchange_weak(has, position, std::memory_order_release,
                                           std::memory_order_relaxed)) {
-    }
-}
-
-/// A write of this node is back at its source.
-void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
-    if (done_already(rank, entry)) return;
-    if ((entry.record.flags & LogRecord::kMeLast) != 0) {
-        store(logs_[rank], entry, node_);
-        applied_any_ = true;
-    }
-    set_applied(rank, entry.next);
-}
-
-/// A sleeping rank of this node may be waiting for these writes. The own one applies them itself
-/// when it is woken: it sleeps for nothing that is here.
-void RingEngine::wake_node() noexcept {
-    light_fence();
-    for (unsigned r = 0; r < rank_node_.size(); ++r) {
-        if (rank_node_[r] != node_) continue;
-        // relaxed is enough: the fence orders this load after the stores before it
-        const std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
-        const std::uint32_t own = r == rank_ ? kAttentionSleeping | kAttentionTaking : 0;
-        const std::uint32_t asked = attention & kWritesWake & ~own;
-        if (asked != 0) wake_asked(ring_, r, asked);
     }
 }
 

@@ -131,6 +131,12 @@ private:
         std::int64_t published_ns = 0;  ///< of that record
         std::int64_t due_ns = 0;        ///< of the newest record that was passed on
     };
+    /// A flight that no model was told of yet.
+    struct Waiting {
+        unsigned rank;
+        std::uint64_t number;
+        std::int64_t published_ns;
+    };
     /// A write that comes to a bank, ready to be stored.
     struct Coming {
         std::int64_t due_ns;
@@ -176,6 +182,12 @@ private:
     void find_node_of(unsigned rank);
     void meet_origin(unsigned rank);
     void depart(unsigned rank, const LogReader::Entry& entry);
+    Flight& take_up(unsigned rank, const LogReader::Entry& entry);
+    void submit(unsigned rank, std::uint64_t number, std::int64_t published_ns);
+    void begin_backlog();
+    [[nodiscard]] bool add_to_backlog(unsigned rank, const LogReader::Entry& entry);
+    void end_backlog();
+    void pass_backlog();
 
     // Output
     [[nodiscard]] bool await(std::int64_t end_ns);
@@ -188,6 +200,7 @@ private:
     void settle_held();
     bool is_claimed(unsigned rank) const noexcept;
     void note_outward(const Flight& flight, const WireOutcome& outcome);
+    void let_come(std::int64_t until_ns);
     void deliver_outward();
     void deliver_come_round(To to);
     std::uint64_t come_round_to() const noexcept;
@@ -254,6 +267,8 @@ private:
     std::vector<std::int64_t> told_ns_;     // of each node: the time of what it was told last
     std::vector<unsigned> news_;            // ranks with unread records
     std::vector<LogReader::Entry> next_;    // of each rank in news_
+    std::vector<Waiting> backlog_;          // in the order of their times
+    std::int64_t clear_ns_ = kNever;        // the wire is, then, of all before; kNever: who knows
     std::vector<BoundViolation> violations_;
     ViolationHook hook_;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last step of a write: it falls due, and is in a bank.
 
+#include "rmem/base/fence.hpp"
 #include "rmem/link/ring/engine.hpp"
+#include "rmem/ring/waiting.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -85,6 +87,30 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
                                          record.written_ns, due_ns));
     }
     set_applied(rank, entry.next);
+}
+
+/// A write of this node is back at its source.
+void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
+    if (done_already(rank, entry)) return;
+    if ((entry.record.flags & LogRecord::kMeLast) != 0) {
+        store(logs_[rank], entry, node_);
+        applied_any_ = true;
+    }
+    set_applied(rank, entry.next);
+}
+
+/// A sleeping rank of this node may be waiting for these writes. The own one applies them itself
+/// when it is woken: it sleeps for nothing that is here.
+void RingEngine::wake_node() noexcept {
+    light_fence();
+    for (unsigned r = 0; r < rank_node_.size(); ++r) {
+        if (rank_node_[r] != node_) continue;
+        // relaxed is enough: the fence orders this load after the stores before it
+        const std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
+        const std::uint32_t own = r == rank_ ? kAttentionSleeping | kAttentionTaking : 0;
+        const std::uint32_t asked = attention & kWritesWake & ~own;
+        if (asked != 0) wake_asked(ring_, r, asked);
+    }
 }
 
 /// What a log holds by now, into a node's bank.

@@ -3,11 +3,13 @@
 // What holds for any load, with faults and without.
 #include "rmem/base/hash.hpp"
 #include "rmem/base/random.hpp"
+#include "rmem/wire/timing.hpp"
 #include "tests/rmem/wire/model_fixture.hpp"
 #include "tests/support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -131,6 +133,42 @@ TEST(WireModelLoad, faults_break_neither_order_nor_the_count) {
         EXPECT_EQ(b.count(Kind::returned), total.returned);
         EXPECT_LE(total.returned + b.count(Kind::lost), total.submitted);
         EXPECT_EQ(b.model.next_time_ns(), kNever);
+    }
+}
+
+/// What the ring link's engines go by that have been away (rmem/link/ring/engine_backlog.cpp).
+TEST(WireModelLoad, the_wire_is_clear_when_each_word_has_had_its_place_twice_and_the_way_round) {
+    Random random(7);
+    for (const std::string& name : timing_profile_names()) {
+        TimingProfile profile = parse_timing(name);
+        if (profile.instant != 0) continue;
+        profile.overflow = FifoPolicy::hold_off;
+        for (unsigned turn = 0; turn < 100; ++turn) {
+            const auto nodes = static_cast<std::uint16_t>(2 + random.below(turn % 4 == 0 ? 60 : 9));
+            const auto origins = 1 + random.below(nodes);
+            const std::uint64_t most_bytes = random.below(2) == 0 ? 4 : 1024;
+            const std::uint64_t most_gap_ns = 1 + random.below(10'000);
+            SCOPED_TRACE(name + ", " + std::to_string(nodes) + " nodes, turn " +
+                         std::to_string(turn));
+            Bench b(profile, nodes);
+            std::vector<std::size_t> period_of{0};
+            std::vector<std::int64_t> clear{-1};
+            std::int64_t now = 0;
+            for (unsigned n = 0; n < 300; ++n) {
+                if (random.below(4) == 0)
+                    now += static_cast<std::int64_t>(random.below(most_gap_ns));
+                const auto bytes = static_cast<std::uint32_t>(4 + random.below(most_bytes) / 4 * 4);
+                b.write_at(static_cast<std::uint16_t>(random.below(origins)), now,
+                           random.below(1000) * 4, bytes);
+                if (now > clear.back()) clear.push_back(now);
+                clear.back() = std::max(clear.back(), now + round_ns(profile, nodes)) +
+                               2 * busy_ns(profile, bytes / 4);
+                period_of.push_back(clear.size() - 1);
+            }
+            b.drain();
+            for (const WireOutcome& o : b.outcomes) ASSERT_LE(o.time_ns, clear[period_of[o.tag]]);
+            ASSERT_EQ(b.count(Kind::returned), b.tags);
+        }
     }
 }
 
