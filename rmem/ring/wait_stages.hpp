@@ -32,9 +32,10 @@ public:
         polls_ = 0;
         stage_ = Act::spin;
     }
-    /// Counts a poll that found nothing. Whether to spin on without a look at the clock.
-    [[nodiscard]] bool spins_on(unsigned limit) noexcept {
-        return ++polls_ < limit && polls_ % kSpinPollsPerCheck != 0;
+    /// Counts a poll that found nothing. Whether to spin on without a look at the clock, which is
+    /// due each `per_check` polls.
+    [[nodiscard]] bool spins_on(unsigned limit, unsigned per_check = kSpinPollsPerCheck) noexcept {
+        return ++polls_ < limit && polls_ % per_check != 0;
     }
     /// Whether spinning is over with this step, once in a wait; next() finds that by itself.
     bool ends_spinning(std::int64_t now, unsigned limit) noexcept {

@@ -104,11 +104,11 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
         if (stages_.is_spinning()) give_way();  // it has only looked
         return Step::expired;
     }
-    // To count many ranks takes longer than to give way to one.
-    if (stages_.ends_spinning(now, spin_limit()) &&
-        (spin_limit() != 0 || ++waits_ % kLooksPerCount == 0)) {
-        refresh_spin_limit();
-    }
+    // Others may have woken up since, and wait for this one's processor. To count many ranks takes
+    // longer than to give way to one.
+    const bool spins = stages_.is_spinning() && spin_limit() != 0;
+    const bool ends = stages_.ends_spinning(now, spin_limit());
+    if (spins || (ends && ++waits_ % kLooksPerCount == 0)) refresh_spin_limit();
     switch (stages_.next(now, spin_limit())) {
         case WaitStages::Act::spin: cpu_relax(); break;
         case WaitStages::Act::yield: ::sched_yield(); break;

@@ -34,6 +34,7 @@
 #include "rmem/ring/wait_stages.hpp"
 #include "rmem/ring/word_sleepers.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -128,9 +129,11 @@ public:
 
     /// Sleeps by that from now on; null: on the wake word.
     void sleep_by(Sleeper* sleeper) noexcept { sleeper_ = sleeper; }
-    /// Maximum number of polls before yielding, for links whose poll is expensive.
+    /// Maximum number of polls before yielding, for links whose poll is expensive; looks at the
+    /// clock, and at who else is awake, are as much closer.
     void set_most_polls(unsigned polls) noexcept {
         most_polls_ = polls;
+        polls_per_check_ = std::max(1U, polls / (kSpinPolls / kSpinPollsPerCheck));
         refresh_spin_limit();
     }
     void set_company(Company company) noexcept;
@@ -164,7 +167,7 @@ public:
     }
     void begin_for_interrupt() noexcept { begin(kAttentionTaking, nullptr, 0); }
     Step step(Deadline deadline) noexcept {
-        if (stages_.spins_on(spin_limit())) {
+        if (stages_.spins_on(spin_limit(), polls_per_check_)) {
             cpu_relax();
             return Step::poll;
         }
@@ -228,6 +231,7 @@ private:
     std::int64_t next_check_ns_ = 0;
     Sleeper* sleeper_ = nullptr;
     unsigned most_polls_ = kSpinPolls;
+    unsigned polls_per_check_ = kSpinPollsPerCheck;
     std::mutex company_mutex_;
     Company company_;
     unsigned rank_;

@@ -18,6 +18,7 @@ constexpr std::int64_t kFifoLookNs = 20'000;  // an older count of a busy FIFO i
 constexpr std::int64_t kBusyNs = 20'000;      // a program that waits runs the engine more often
 constexpr std::int64_t kStayNs = 10'000;  // a writer waits, beyond the wire's time, for its write
 constexpr std::int64_t kStayTimes = 2;    // and so long for the time between two such waits
+constexpr unsigned kPollsOfWire = 320;    // each runs the wire: about 0.3 ms
 constexpr std::uint64_t kBroughtUnits = 128;  // of the log: then nodes that sleep get it together
 constexpr std::uint64_t kTriedUnits = 8;      // later it is tried again
 constexpr std::int64_t kMaxHoldOffNs =
@@ -57,6 +58,7 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
       engines_(ring_),
       engine_(member, options.faults, options.check_writers, !options.helper),
       delivery_(member, engine_.interrupts(), faults_.empty()) {
+    if (takes_time_) waiter_.set_most_polls(kPollsOfWire);
     users_end_ = log_.head();  // of a former incarnation, too
     begin_delivering();
     if (options.helper) helper_ = std::make_unique<RingEngineThread>(ring_, rank_, engine_);

@@ -201,6 +201,26 @@ TEST_F(WaitingTest, ranks_that_sleep_need_no_processor) {
     EXPECT_TRUE(waiter.is_crowded());
 }
 
+TEST_F(WaitingTest, a_waiter_that_spins_gives_way_soon_after_others_have_woken_up) {
+    for (unsigned r = 0; r < 2; ++r) {
+        ring->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
+        ring->rank(r).processors[0] = 1;
+    }
+    ring->attention()[1].store(kAttentionAsleep);
+    Waiter waiter(*ring, 0);
+    for (const unsigned most : {kSpinPolls, 100U}) {
+        waiter.set_most_polls(most);
+        waiter.begin();
+        EXPECT_EQ(waiter.step(Deadline::now()), Step::poll) << "it spins";
+        wake_rank(*ring, 1);
+        for (unsigned i = 0; i < most / 4; ++i)
+            EXPECT_EQ(waiter.step(Deadline::in(kCheckNs * kMostCrowd)) == Step::expired, false);
+        EXPECT_EQ(waiter.step(Deadline::now()), Step::expired) << "each step looks at the clock";
+        waiter.end();
+        ring->attention()[1].store(kAttentionAsleep);
+    }
+}
+
 TEST_F(WaitingTest, ranks_of_other_nodes_need_a_processor_while_they_are_awake) {
     ring->rank(0).state = static_cast<std::uint32_t>(RankState::joined);
     ring->rank(0).processors[0] = 1;
