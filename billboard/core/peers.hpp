@@ -173,6 +173,7 @@ private:
     bool data_open_ = false;  ///< (I3)
     bool is_first_ = false;   ///< no incarnation of this rank was announced before
     bool left_ = false;
+    bool gathers_ = false;  ///< commits are its caller's
     std::vector<Peer> peers_;
 };
 
@@ -201,7 +202,11 @@ void Peers<Own>::join(Deadline deadline) {
         if constexpr (requires { own_.memory.check_epoch(); }) own_.memory.check_epoch();
         // Whether they live is looked at now and then, by wait_for: of many ranks each asks after
         // many.
+        // One datagram for all that it meets at a time: each goes to all nodes.
+        gathers_ = true;
         for (unsigned s = 0; s < own_.ranks; ++s) see(s);
+        gathers_ = false;
+        own_.memory.commit();
         if (!own_.settings.awaits_others || all_joined()) return BBP_OK;
         if (notice.is_due(rmem::now_ns()))
             notice.tell(own_.me, own_.member.ring().config().name, "ranks" + missing());
@@ -320,7 +325,7 @@ void Peers<Own>::connect(unsigned s) {
         own_.board.open_rx(s, epoch);
         RMEM_MARK("connect.receiving-open");
         own_.memory.post_word(own_.geometry.confirmed(s, own_.me), p.incarnation);
-        own_.memory.commit();
+        if (!gathers_) own_.memory.commit();
         own_.memory.notify(s);
         p.rx_open = true;
     }
@@ -328,7 +333,7 @@ void Peers<Own>::connect(unsigned s) {
         own_.board.open_tx(s, epoch);
         RMEM_MARK("connect.sending-open");
         p.tx_open = true;
-        own_.memory.commit();
+        if (!gathers_) own_.memory.commit();
     }
     RMEM_CHECK(is_sound(s));
 }
