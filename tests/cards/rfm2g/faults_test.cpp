@@ -37,7 +37,7 @@ struct Faults : TwoCards {
 };
 
 struct StoppedNode : Faults {
-    explicit StoppedNode(const char* dead_after = "1s")
+    explicit StoppedNode(const char* dead_after = "3s")
         : Faults(LinkKind::udp, {{"RMEM_DEAD_TIMEOUT", dead_after}}) {}
 };
 
