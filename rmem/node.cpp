@@ -218,7 +218,10 @@ bool Node::await(Deadline deadline) {
         if (missing.empty()) return true;
         const std::int64_t now = now_ns();
         if (deadline.passed(now)) return false;
-        if (notice.is_due(now)) notice.tell(rank(), config().name, names_of_nodes(missing));
+        if (notice.is_due(now)) {
+            const std::string names = names_of_nodes(missing) + heard_of_others(*ring);
+            notice.tell(rank(), config().name, names);
+        }
         std::this_thread::sleep_for(pause);
     }
 }

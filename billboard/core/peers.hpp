@@ -43,8 +43,8 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/marks.hpp"
+#include "rmem/ring/awaiting.hpp"
 #include "rmem/ring/join_notice.hpp"
-#include "rmem/ring/node_board.hpp"
 
 #include <fmt/format.h>
 
@@ -149,6 +149,7 @@ private:
 
     bool all_joined() const;
     std::string missing() const;
+    std::string heard() const;
     void meet(unsigned s, std::uint32_t incarnation);
     void connect(unsigned s);
     bool has_departed(unsigned s) const;
@@ -200,34 +201,34 @@ void Peers<Own>::join(Deadline deadline) {
     rmem::JoinNotice notice(rmem::now_ns());
     const int result = wait_for(BBP_ANY, deadline, [&]() -> int {
         if constexpr (requires { own_.memory.check_epoch(); }) own_.memory.check_epoch();
-        // Whether they live is looked at now and then, by wait_for: of many ranks each asks after
-        // many.
-        // One datagram for all that it meets at a time: each goes to all nodes.
+        // One datagram for all that it meets at a time: each goes to all nodes. Whether they live
+        // is looked at now and then, by wait_for: of many ranks each asks after many.
         gathers_ = true;
         for (unsigned s = 0; s < own_.ranks; ++s) see(s);
         gathers_ = false;
         own_.memory.commit();
         if (!own_.settings.awaits_others || all_joined()) return BBP_OK;
         if (notice.is_due(rmem::now_ns()))
-            notice.tell(own_.me, own_.member.ring().config().name, "ranks" + missing());
+            notice.tell(own_.me, own_.member.ring().config().name, "ranks" + missing() + heard());
         return BBP_EAGAIN;
     });
     if (result == BBP_OK) {  // the last to come: others may sleep until somebody says so
         for (unsigned s = 0; s < own_.ranks; ++s) own_.memory.notify(s);
         return;
     }
-    std::string heard;  // of others that the node refuses
-    if constexpr (requires { own_.member.ring().board().notice; }) {
-        if (own_.member.ring().config().is_remote())
-            heard = own_.member.ring().board().notice.text();
-    }
     throw rmem::Error(
         rmem::Errc::timed_out,
-        fmt::format("rank {} of ring '{}' waited for ranks{} of {}, which have not come; {}",
-                    own_.me, own_.member.ring().config().name, missing(), own_.ranks,
-                    heard.empty() ? "start them too, with the same RMEM_RING, or allow more time "
-                                    "(RMEM_JOIN_TIMEOUT)"
-                                  : heard));
+        fmt::format("rank {} of ring '{}' waited for ranks{} of {}, which have not come; start "
+                    "them too, with the same RMEM_RING, or allow more time (RMEM_JOIN_TIMEOUT){}",
+                    own_.me, own_.member.ring().config().name, missing(), own_.ranks, heard()));
+}
+
+/// Of others that the node refuses.
+template <class Own>
+std::string Peers<Own>::heard() const {
+    if constexpr (requires { heard_of_others(own_.member.ring()); })
+        return heard_of_others(own_.member.ring());
+    return {};
 }
 
 template <class Own>

@@ -70,14 +70,19 @@ std::string names_of_nodes(const std::vector<unsigned>& nodes) {
     return fmt::format("node{} {}", nodes.size() == 1 ? "" : "s", fmt::join(nodes, ", "));
 }
 
+std::string heard_of_others(const Ring& ring) {
+    const std::string heard = ring.config().is_remote() ? ring.board().notice.text() : "";
+    return heard.empty() ? heard : "; " + heard;
+}
+
 std::string not_come(const Ring& ring, Member member) {
     const unsigned expected = Await::read().expected(ring.config().ranks, member.rank);
     return fmt::format(
         "node {} of ring '{}' waited for {} of {}, where no program has come; start "
         "one there, or allow more time (RMEM_JOIN_TIMEOUT), or go on without "
-        "(RMEM_AWAIT=none)",
+        "(RMEM_AWAIT=none){}",
         member.node, ring.config().name, names_of_nodes(missing_nodes(ring, expected)),
-        ring.config().nodes);
+        ring.config().nodes, heard_of_others(ring));
 }
 
 bool is_alone(const Ring& ring, unsigned node) noexcept {

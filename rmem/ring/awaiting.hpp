@@ -35,6 +35,8 @@ struct Await {
 [[nodiscard]] RMEM_API std::vector<unsigned> missing_nodes(const Ring& ring, unsigned expected);
 /// "node 1", "nodes 1, 3".
 [[nodiscard]] RMEM_API std::string names_of_nodes(const std::vector<unsigned>& nodes);
+/// What the ring's own node says of others that it refuses, behind a "; "; empty: nothing.
+[[nodiscard]] RMEM_API std::string heard_of_others(const Ring& ring);
 /// The sentence of a node that has waited for them too long.
 [[nodiscard]] RMEM_API std::string not_come(const Ring& ring, Member member);
 /// Whether the ring has other nodes, and nobody is on one of them now, as far as is known without a
