@@ -105,7 +105,8 @@ enum {
  * pointer may be null. */
 BBP_API int bbp_init(int* rank, int* nprocs);
 
-/* Leaves the ring. Posted messages stay readable for the receivers. */
+/* Leaves the ring. Posted messages stay readable for the receivers. No other call may be under way,
+ * in any thread. */
 BBP_API int bbp_finalize(void);
 
 /* ---- Messages */

@@ -101,7 +101,8 @@ RMEM_API int rmem_open_with(rmem_node** node, const rmem_options* options);
  * RMEM_ETIMEDOUT, with the nodes that are missing; RMEM_EPEER: the others have dropped this one. */
 RMEM_API int rmem_await(rmem_node* node, int64_t timeout_ns);
 
-/* Leaves the ring. What was written before reaches the others. Null is no failure. */
+/* Leaves the ring. What was written before reaches the others. Null is no failure. No other call
+ * with the node may be under way, in any thread. */
 RMEM_API int rmem_close(rmem_node* node);
 
 /* ---- What it is */

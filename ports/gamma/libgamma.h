@@ -104,7 +104,7 @@ GAMMA_API int gamma_init(unsigned char num_nodes, int argc, char** argv);
 /* [addition] From now on the progress thread runs handlers, or (0) only calls do:
  * RMEM_GAMMA_PROGRESS, by the program. */
 GAMMA_API int gamma_set_progress(int on);
-/* [name] Leaves; what was sent stays readable for its receivers. */
+/* [name] Leaves; what was sent stays readable for its receivers. No other call may be under way. */
 GAMMA_API int gamma_exit(void);
 /* [name] Ends the process at once, by abort(3); the others see a dead peer. */
 GAMMA_API void gamma_abort(void);
