@@ -23,17 +23,22 @@ void RingEngine::begin_backlog() {
     }
 }
 
-/// False: nothing is known of the wire.
+/// False: nothing is known of the wire, or a fault makes it late.
 bool RingEngine::add_to_backlog(unsigned rank, const LogReader::Entry& entry) {
     if (clear_ns_ == kNever) return false;
     const LogRecord& record = entry.record;
+    if (record.delay_ns != 0) {
+        end_backlog();
+        clear_ns_ = kNever;
+        return false;
+    }
     const std::int64_t published = publication_of(record);
     if (published > clear_ns_ && clear_ns_ <= step_ns_) pass_backlog();
     take_up(rank, entry);
     backlog_.push_back({rank, flights_[rank].end() - 1, published});
     const std::int64_t round = round_ns(model_->profile(), ring_.config().nodes);
-    clear_ns_ = std::max(clear_ns_, published + record.delay_ns + round) +
-                2 * busy_ns(model_->profile(), record.words);
+    clear_ns_ =
+        std::max(clear_ns_, published + round) + 2 * busy_ns(model_->profile(), record.words);
     return true;
 }
 

@@ -92,6 +92,7 @@ TEST_P(Backlog, nothing_is_early_for_an_engine_that_was_away) {
     stay_away(1'000'000);
     reader.memory.progress();
     for (std::size_t i = 0; i < words; ++i) EXPECT_EQ(reader.memory.load(i * 4), 1U) << i;
+    for (const auto& writer : writers) writer->memory.progress();  // or their leaving waits
 }
 
 TEST_P(Backlog, of_two_writers_of_a_word_the_later_one_is_there_however_long_it_was_away) {
@@ -104,6 +105,22 @@ TEST_P(Backlog, of_two_writers_of_a_word_the_later_one_is_there_however_long_it_
     reader.memory.progress();
     EXPECT_EQ(reader.memory.load(0), 40U);
     EXPECT_EQ(ring.count(0, LinkCounter::late_by_host), 40U);
+    a.memory.progress();
+    b.memory.progress();
+}
+
+TEST_P(Backlog, a_write_that_a_fault_delays_is_late_by_the_wire_however_long_it_was_away) {
+    TestRing ring({.timing = GetParam()});
+    RingOptions late = still();
+    late.faults = FaultPlan::parse("delay:node=1,by=200us,count=2", 2, LinkKind::ring);
+    RingRank reader(ring, 0, still()), writer(ring, 1, late);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        writer.memory.post_word(i * 4, 1);
+        stay_away(300'000);
+    }
+    reader.memory.progress();
+    EXPECT_EQ(ring.count(0, LinkCounter::bound_violations), 2U);
+    EXPECT_EQ(ring.count(0, LinkCounter::bound_missed_by_host), 2U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, Backlog,
