@@ -25,6 +25,7 @@ from atomics import (
     relaxed_atomics_say_why_that_is_enough,
 )
 from constants import named_constants_exist, named_constants_have_their_figure
+from mutants import mutants_find_their_text
 from pages import named_functions_exist, without_programs
 from tree import (
     CODE,
@@ -517,6 +518,7 @@ RULES = [
     headings_look_alike,
     own_includes_come_first,
     own_functions_are_told_apart,
+    mutants_find_their_text,
     named_paths_exist,
     named_functions_exist,
     named_constants_exist,

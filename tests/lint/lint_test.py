@@ -31,6 +31,7 @@ class Rules(unittest.TestCase):
         self.make(f"rmem/{name}", code)
 
 
+MUTANT = '[[file]]\nname = "rmem/a.cpp"\n[[file.mutant]]\nname = "a"\ntext = "b"\n'
 OWN = """#include "rmem/above.hpp"
 
 namespace rmem {
@@ -62,6 +63,7 @@ OFFENCES = {
     "headings_look_alike": ("rmem/a.cpp", "// ---- Receiving ----"),
     "own_includes_come_first": ("rmem/a.cpp", '#include <a>\n\n#include "rmem/above.hpp"'),
     "own_functions_are_told_apart": ("rmem/b.cpp", OWN),
+    "mutants_find_their_text": ("tests/mutants.toml", MUTANT),
     "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
     "named_functions_exist": ("docs/a.md", "calls `gone_since()`"),
     "named_constants_exist": ("docs/a.md", "`kGone`"),
