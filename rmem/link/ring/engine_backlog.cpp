@@ -14,7 +14,7 @@ namespace rmem {
 void RingEngine::begin_backlog() {
     const TimingProfile& profile = model_->profile();
     clear_ns_ = kNever;
-    if (wants_each_write_ || hook_ || news_.empty()) return;
+    if (checker_ || hook_ || !wire_faults_.empty() || news_.empty()) return;
     if (step_ns_ - looked_ns_ <= round_ns(profile, ring_.config().nodes)) return;  // mostly
     clear_ns_ = looked_ns_ + round_ns(profile, ring_.config().nodes);
     for (const Flights& flights : flights_) {
