@@ -33,9 +33,9 @@ public:
         stage_ = Act::spin;
     }
     /// Counts a poll that found nothing. Whether to spin on without a look at the clock, which is
-    /// due each `per_check` polls.
+    /// due each `per_check` polls, a power of two.
     [[nodiscard]] bool spins_on(unsigned limit, unsigned per_check = kSpinPollsPerCheck) noexcept {
-        return ++polls_ < limit && polls_ % per_check != 0;
+        return ++polls_ < limit && (polls_ & (per_check - 1)) != 0;
     }
     /// Whether spinning is over with this step, once in a wait; next() finds that by itself.
     bool ends_spinning(std::int64_t now, unsigned limit) noexcept {

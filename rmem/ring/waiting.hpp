@@ -36,6 +36,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -133,7 +134,7 @@ public:
     /// clock, and at who else is awake, are as much closer.
     void set_most_polls(unsigned polls) noexcept {
         most_polls_ = polls;
-        polls_per_check_ = std::max(1U, polls / (kSpinPolls / kSpinPollsPerCheck));
+        polls_per_check_ = std::bit_floor(std::max(1U, polls / (kSpinPolls / kSpinPollsPerCheck)));
         refresh_spin_limit();
     }
     void set_company(Company company) noexcept;

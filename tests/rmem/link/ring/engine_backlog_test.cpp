@@ -74,12 +74,14 @@ TEST_P(Backlog, nothing_is_early_for_an_engine_that_was_away) {
     Random random(11);
     std::map<std::size_t, std::int64_t> seen;
     std::size_t words = 0;
-    for (unsigned turn = 0; turn < 120; ++turn) {
+    for (unsigned turn = 0; turn < 400; ++turn) {
         for (std::uint64_t n = random.below(25); n > 0; --n) {
             writers[random.below(kNodes - 1)]->memory.post_word(words++ * 4, 1);
-            if (random.below(3) == 0) stay_away(static_cast<std::int64_t>(random.below(4000)));
+            if (turn % 2 == 0 && random.below(3) == 0)
+                stay_away(static_cast<std::int64_t>(random.below(4000)));
         }
-        stay_away(static_cast<std::int64_t>(random.below(turn % 3 == 0 ? 200 : 200'000)));
+        // Mostly while the wire still carries some of it.
+        stay_away(static_cast<std::int64_t>(random.below(turn % 4 == 0 ? 200'000 : 20'000)));
         reader.memory.progress();
         const std::int64_t now = now_ns();
         for (std::size_t i = 0; i < words; ++i) {
