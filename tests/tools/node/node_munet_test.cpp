@@ -187,6 +187,7 @@ TEST_F(NodeMunet, tells_programs_when_the_other_node_ends) {
     use(0);
     mu_endpoint_t* here = mu_create();
     ASSERT_EQ(mu_send_number(here, to, 1), 0);
+    EXPECT_EQ(mu_number(there), 1U);  // or it is met below, after the end
     second->signal(SIGKILL);
     second.reset();
     int result = 0;
