@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the host's calls cost that link udp makes: the unit costs of `rmem sim scale --link udp`
-/// (simulator/sizing/costs.hpp).
+/// What the host's calls cost that link udp makes: the unit costs of docs/guide/how-large.md.
 ///
 ///     udp-calls [--bytes 104] [--rounds 20000]
 ///

@@ -12,7 +12,6 @@ Examples:
   rmem sim paper                        the 1999 paper's numbers beside the simulation's
   rmem sim paper --figure 4 --data      one of its figures as columns
   rmem sim scale                        multicast and barrier on more and more nodes
-  rmem sim scale --link udp             what a write costs on more and more hosts
   rmem sim hunt --seeds 1000            random traffic under random trouble, checked
   rmem sim replay 42 --trace            one of these seeds, event by event
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rmem sim scale`: more and more nodes. On the ring's wire model multicast and barrier; on the
-// links udp and fabric what a write costs.
+// `rmem sim scale`: multicast and barrier on more and more nodes of the ring's wire model.
 
 #include "simulator/paper/scale.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"
-#include "tools/sim/scale_links.hpp"
 #include "tools/sim/sim.hpp"
 
 #include <fmt/format.h>
@@ -19,30 +17,18 @@ namespace tools {
 namespace {
 
 constexpr const char* kSimScaleExamples = R"(
-On link ring, columns: nodes and how they are arranged (8x8: 8 rings of 8, joined by a ring of
+Columns: nodes and how they are arranged (8x8: 8 rings of 8, joined by a ring of
 bridges), ranks of the billboard; in microseconds a bbp_mcast of 4 bytes to all ranks, a bbp_barrier
 as in the paper, one word from a node to all others, and a barrier of all nodes by a word each.
-
-On udp and fabric, of a write that is alone: nodes; the way (multicast, fan-out, a message to each,
-racks as a tree or a chain); by real cores in virtual time or by the model; when it is in half of
-the other banks, in 99 of 100, in the last; the writer's datagrams, and time until they have left;
-the busiest node's time for all that the write causes, and how many writes a second that allows;
-datagrams of all nodes, and those for losses alone; memory of a node's protocol; time of N nodes,
-started a millisecond apart, until all have joined.
 
 Examples:
   rmem sim scale                        up to 64 nodes, in some seconds
   rmem sim scale --most 4096            all that fits, in some minutes
   rmem sim scale --most 256 --data      as a data file
-  rmem sim scale --link udp             what a write costs on more and more hosts
-  rmem sim scale --link udp --loss 1 --receive 900 --most 128
-  rmem sim scale --link fabric --most 4096 --json
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 struct ScaleOptions {
-    std::string link = "ring";
-    ScaleLinks links;
     unsigned most_nodes = 64;
     bool data = false;
     bool json = false;
@@ -97,12 +83,6 @@ std::string points_table(const std::vector<simulator::ScalePoint>& points) {
 }
 
 void scale(const ScaleOptions& options) {
-    if (options.link != "ring") {
-        using Form = ScaleLinks::Form;
-        const Form form = options.json ? Form::json : options.data ? Form::data : Form::table;
-        return options.links.run(options.link == "fabric", options.most_nodes, form);
-    }
-    options.links.refuse_options();
     std::vector<simulator::ScalePoint> points;
     for (const simulator::Place& place : simulator::places_to_measure(options.most_nodes)) {
         points.push_back(simulator::measure(place));
@@ -122,15 +102,11 @@ void add_sim_scale(cli::App& sim) {
     auto options = std::make_shared<ScaleOptions>();
     cli::App* command = sim.add_subcommand("scale", "Time what more and more nodes cost");
     command->footer(kSimScaleExamples);
-    command->add_option("--link", options->link, "Whose nodes")
-        ->check(cli::is_member({"ring", "udp", "fabric"}))
-        ->capture_default_str();
     command->add_option("--most", options->most_nodes, "Nodes of the largest place to measure")
         ->check(cli::range(2, 4096))
         ->capture_default_str();
     command->add_flag("--data", options->data, "Print a data file");
     command->add_flag("--json", options->json, "For programs");
-    options->links.add_options(*command);
     command->callback([options] { scale(*options); });
 }
 

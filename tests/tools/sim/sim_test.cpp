@@ -91,52 +91,5 @@ TEST(SimScale, refuses_more_nodes_than_it_can_place) {
     EXPECT_EQ(run_tool({"sim", "scale", "--most", "5000"}).code, 2);
 }
 
-TEST(SimScale, says_what_a_write_costs_on_udp_in_every_form) {
-    const std::vector<std::string> command = {"sim",    "scale", "--link", "udp",
-                                              "--most", "16",    "--rack", "8"};
-    const auto with = [&](const char* word) {
-        auto words = command;
-        words.emplace_back(word);
-        return run_tool(words);
-    };
-    const auto all = with("--json").json();
-    EXPECT_EQ(all["link"], "udp");
-    EXPECT_EQ(all["lost_ppm"], 1000);
-    EXPECT_EQ(all["costs"]["receive_ns"], 1400);
-    ASSERT_EQ(all["points"].size(), 6U) << "two ways at 8 and 16 nodes, two racks of 8 two ways";
-    EXPECT_EQ(all["points"][0]["by"], "cores");
-    EXPECT_EQ(all["points"][4]["racks"], "tree");
-    EXPECT_EQ(all["points"][4]["by"], "model");
-    EXPECT_GT(all["points"][5]["memory_bytes"], all["points"][0]["memory_bytes"]);
-    EXPECT_THAT(with("--data").out, StartsWith("# nodes | rack nodes"));
-    EXPECT_THAT(run_tool(command).out, HasSubstr("tree of 2 x 8"));
-}
-
-TEST(SimScale, takes_other_costs_than_the_links) {
-    const auto point = [](const char* receive_ns) {
-        return run_tool({"sim", "scale", "--link", "fabric", "--most", "8", "--receive", receive_ns,
-                         "--json"})
-            .json()["points"][0];
-    };
-    EXPECT_EQ(point("1150")["p50_ns"].get<int>() - point("150")["p50_ns"].get<int>(), 1000);
-    EXPECT_TRUE(point("150")["memory_bytes"].is_null()) << "it has no code to ask for its sizes";
-}
-
-TEST(SimScale, refuses_options_of_another_link_and_sizes_that_no_write_has) {
-    const auto refused = [](std::vector<std::string> words, const char* sentence) {
-        words.insert(words.begin(), {"sim", "scale"});
-        const Ran ran = run_tool(words);
-        EXPECT_EQ(ran.code, 2);
-        EXPECT_THAT(ran.err, HasSubstr(sentence));
-    };
-    refused({"--loss", "1"}, "--loss: goes with --link udp or --link fabric");
-    refused({"--call", "100"}, "--call: goes with --link udp or --link fabric");
-    refused({"--link", "udp", "--bytes", "6"}, "--bytes: must be a multiple of 4");
-    refused({"--link", "udp", "--bytes", "2000"}, "--bytes");
-    refused({"--link", "udp", "--most", "4"}, "--most: begins at 8 nodes on this link");
-    refused({"--link", "udp", "--receive", "0"}, "--receive");
-    refused({"--link", "direct"}, "--link");
-}
-
 }  // namespace
 }  // namespace rmem::test
