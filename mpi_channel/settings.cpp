@@ -24,9 +24,7 @@ struct TransportName {
     TransportKind kind;
 };
 constexpr TransportName kTransports[] = {{"channel", TransportKind::channel},
-                                         {"fm", TransportKind::fm},
-                                         {"gamma", TransportKind::gamma},
-                                         {"dp", TransportKind::dp}};
+                                         {"fm", TransportKind::fm}};
 constexpr std::string_view kPrefix = "RMEM_MPI_";
 constexpr const char* kNames[] = {"RMEM_MPI_TRANSPORT", "RMEM_MPI_GET", "RMEM_MPI_COLLECTIVES",
                                   "RMEM_MPI_LOCK"};

@@ -3,12 +3,11 @@
 
 /// The MPI channel's part of the environment.
 ///
-///   RMEM_MPI_TRANSPORT   channel (default): the channel interface on the billboard; fm, gamma, dp:
-///                        the channel interface over Fast Messages, GAMMA or Directed Point. All
-///                        ranks have the same
+///   RMEM_MPI_TRANSPORT   channel (default): the channel interface on the billboard; fm: over
+///                        Fast Messages. All ranks have the same
 ///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is
 ///                        possible: of this number of bytes or more (64K), of a range (64K-2M, the
-///                        default over the ports), or off (the default over the channel)
+///                        default over fm), or off (the default over the channel)
 ///   RMEM_MPI_COLLECTIVES which collective operations are multicasts: a list of barrier, bcast,
 ///                        reduce, allreduce, allgather; all (default); off. It is checked here, and
 ///                        read in mpi_channel/collectives/calls.h
@@ -26,12 +25,12 @@
 namespace mpi_channel {
 
 inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
-/// RMEM_MPI_GET over a port, unless it is set: between these it is faster than the port's bulk. The
+/// RMEM_MPI_GET over fm, unless it is set: between these it is faster than bulk messages. The
 /// channel's bulk is at least as fast (docs/measurements/archive/every-size-2026-11-27.md).
 inline constexpr std::size_t kGetLeast = 64 * 1024, kGetMost = std::size_t{2} << 20;
 
-/// The numbers are in the ranks' addresses; 1 was another one's.
-enum class TransportKind : std::uint8_t { channel = 0, fm = 2, gamma = 3, dp = 4 };
+/// The numbers are in the ranks' addresses; 1, 3 and 4 were others'.
+enum class TransportKind : std::uint8_t { channel = 0, fm = 2 };
 
 /// As in RMEM_MPI_TRANSPORT; of a number that no transport has, "of another version".
 [[nodiscard]] const char* name_of(TransportKind kind) noexcept;

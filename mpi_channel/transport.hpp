@@ -3,7 +3,7 @@
 
 /// The Transport concept: it carries the device's packets and bulk. One is the channel interface
 /// on the billboard (mpi_channel/channel.hpp), the others are the channel interface on the ports
-/// (mpi_channel/ports/port_transport.hpp). All ranks have the same.
+/// (mpi_channel/fm/fm_transport.hpp). All ranks have the same.
 ///
 /// No call waits: a call that finds no room returns BBP_EAGAIN, and has sent nothing. Packets and
 /// bulk of one sender arrive in the order in which they were sent: so after a packet that announces

@@ -10,10 +10,9 @@ import shutil
 from dataclasses import dataclass
 
 OVER_RING = re.compile(r"rank \d+: [1-9]\d* packets sent")
-BY_PORT = re.compile(r"rank \d+: by .*, which has counted [1-9]")
+BY_FM = re.compile(r"rank \d+: by Fast Messages, which has counted [1-9]")
 PAST_IT = re.compile(r"rank \d+: .* [1-9]\d* of these through the fabric")
 PAST_RING = {"RMEM_BULK": "fabric"}  # messages of more than 64 KiB
-PORTS = ("fm", "gamma", "dp")  # of RMEM_MPI_TRANSPORT
 PLAIN_COLLECTIVES = {"RMEM_MPI_COLLECTIVES": "off"}  # of the same device, point to point
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -157,8 +156,8 @@ VARIANTS = [
     Variant("openmpi-null", "openmpi", through_fabric("null"), without_provider),
     Variant("openmpi-bbp", "openmpi", ring_openmpi, on_ring(), OVER_RING),
     Variant("openmpi-bbp-plain", "openmpi", ring_openmpi, on_ring(**PLAIN_COLLECTIVES), OVER_RING),
-    *(Variant(f"{mpi}-bbp-{port}", mpi, ring, on_ring(RMEM_MPI_TRANSPORT=port), BY_PORT)
-      for mpi, ring in (("openmpi", ring_openmpi), ("mpich", ring_mpich)) for port in PORTS),
+    *(Variant(f"{mpi}-bbp-fm", mpi, ring, on_ring(RMEM_MPI_TRANSPORT="fm"), BY_FM)
+      for mpi, ring in (("openmpi", ring_openmpi), ("mpich", ring_mpich))),
     Variant("openmpi-vader", "openmpi", through_openmpi(*VADER)),
     Variant("openmpi-tcp", "openmpi", through_fabric("tcp;ofi_rxm"), environment(**LOOPBACK)),
     Variant("openmpi-net", "openmpi", through_fabric("net"), environment(**LOOPBACK)),
@@ -215,8 +214,8 @@ SCENES = [
           "openmpi-bbp-udp-bulk openmpi-bbp-fabric openmpi-bbp-fabric-bulk openmpi-tcp "
           "mpich-bbp-udp-bulk mpich-bbp-fabric-bulk mpich-tcp", False),
     Scene("crowd", 8, "reduce_loop", "64", "openmpi-bbp mpich-bbp " + NATIVE),
-    Scene("ports", 2, "latency", "8,1024,65536", "billboard openmpi-bbp mpich-bbp "
-          + " ".join(f"{mpi}-bbp-{port}" for mpi in ("openmpi", "mpich") for port in PORTS), False),
+    Scene("fm", 2, "latency", "8,1024,65536",
+          "billboard openmpi-bbp mpich-bbp openmpi-bbp-fm mpich-bbp-fm", False),
     Scene("sizes", 2, "latency", "0,1,8,64,256,1024,4096,16384,65536", ALL_MEMORY, False),
     Scene("large", 2, "stream,transfer", "65536,1048576,16777216,67108864", ALL_MEMORY, False),
     Scene("reductions-2", 2, "allreduce,reduce,allgather", SMALL, COLLECTIVE, False),

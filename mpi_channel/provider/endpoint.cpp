@@ -141,11 +141,10 @@ void EndpointObject::show_counters() const {
         device.rendezvous_sent, device.gets_sent, device.far_sent, device.unexpected,
         device.accesses, device.served);
     FI_INFO(&provider, FI_LOG_EP_DATA, "%s\n", text.c_str());
-    if (port_ == nullptr) return;
-    const Port::Tally tally = port_->tally();
-    FI_INFO(&provider, FI_LOG_EP_DATA, "rank %u: by %s, which has counted %llu %s\n",
-            endpoint_->rank(), tally.system, static_cast<unsigned long long>(tally.count),
-            tally.counter);
+    if (fm_ == nullptr) return;
+    FI_INFO(&provider, FI_LOG_EP_DATA,
+            "rank %u: by Fast Messages, which has counted %llu handlers_entered\n",
+            endpoint_->rank(), static_cast<unsigned long long>(FmPort::handlers_entered()));
 }
 
 int EndpointObject::bind(struct fid* other, std::uint64_t flags) {
@@ -239,16 +238,16 @@ void EndpointObject::open_transport(const mpi_channel::Settings& settings,
         channel_ = std::make_unique<Channel>(*endpoint_);
         device_ = std::make_unique<Device<Channel>>(*channel_, own);
     } else {
-        port_ = std::make_unique<PortTransport>(settings.transport, board);
-        endpoint_ = port_->endpoint();
-        device_ = make_device(*port_, own);
+        fm_ = std::make_unique<FmTransport>(board);
+        endpoint_ = fm_->endpoint();
+        device_ = make_device(*fm_, own);
     }
 }
 
 /// Another rank may have a new incarnation since this one met it. Nobody has sent anything yet, so
 /// nothing is lost; the end of the former incarnation is told once, and ends no peer of the device.
 void EndpointObject::forget_former_incarnations() {
-    for (unsigned rank = 0; port_ == nullptr && rank < endpoint_->ranks(); ++rank) {
+    for (unsigned rank = 0; fm_ == nullptr && rank < endpoint_->ranks(); ++rank) {
         if (rank != endpoint_->rank())
             std::ignore = endpoint_->probe(static_cast<int>(rank), nullptr, billboard::Class::mpi);
     }

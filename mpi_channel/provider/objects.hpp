@@ -23,7 +23,7 @@
 #include "mpi_channel/device/device.hpp"
 #include "mpi_channel/device/peer_memory.hpp"
 #include "mpi_channel/device/regions.hpp"
-#include "mpi_channel/ports/port_device.hpp"
+#include "mpi_channel/fm/fm_device.hpp"
 #include "mpi_channel/provider/wait_object.hpp"
 #include "mpi_channel/run_of_reads.hpp"
 #include "mpi_channel/settings.hpp"
@@ -357,7 +357,7 @@ public:
         return is_crowded_;
     }
     [[nodiscard]] int wait_descriptor() {
-        if (port_ != nullptr) return port_->wait_descriptor();
+        if (fm_ != nullptr) return fm_->wait_descriptor();
         return endpoint_ == nullptr ? -1 : endpoint_->fd();
     }
     [[nodiscard]] bool has_backlog() const noexcept {
@@ -399,8 +399,8 @@ private:
     std::uint64_t ring_ = 0;
     std::size_t least_ = 1;  ///< FI_OPT_MIN_MULTI_RECV
     std::shared_ptr<billboard::Endpoint> endpoint_;
-    std::unique_ptr<Channel> channel_;  ///< this or `port_`
-    std::unique_ptr<PortTransport> port_;
+    std::unique_ptr<Channel> channel_;  ///< this or `fm_`
+    std::unique_ptr<FmTransport> fm_;
     std::unique_ptr<HostMemory> peers_;
     std::unique_ptr<rmem::FarMemory> far_;
     std::unique_ptr<DeviceInterface> device_;

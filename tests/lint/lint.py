@@ -260,7 +260,7 @@ LAYERS = (
     "mpi_channel",
     "mpi_channel/device",
     "mpi_channel/collectives",
-    "mpi_channel/ports",
+    "mpi_channel/fm",
     "mpi_channel/provider",
     "simulator/hunt",
     "simulator",

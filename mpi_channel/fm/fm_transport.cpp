@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mpi_channel/ports/port_transport.hpp"
+#include "mpi_channel/fm/fm_transport.hpp"
 
 #include "rmem/base/copy.hpp"
 
@@ -16,21 +16,20 @@ constexpr std::size_t piece_of(std::size_t most) {
 
 }  // namespace
 
-PortTransport::PortTransport(TransportKind kind, const billboard::Settings& settings)
+FmTransport::FmTransport(const billboard::Settings& settings)
     : process_(billboard::ProcessEndpoint::open(settings)),
-      port_(open_port(kind, *process_)),
       rank_(process_->endpoint().rank()),
-      packet_most_(std::min(piece_of(port_->most()), packet_most_in(process_->endpoint()))),
-      piece_most_(piece_of(port_->most())),
+      packet_most_(std::min(piece_of(port_.most()), packet_most_in(process_->endpoint()))),
+      piece_most_(piece_of(port_.most())),
       due_(process_->endpoint().ranks()),
-      head_(port_->most()) {}
+      head_(port_.most()) {}
 
-std::shared_ptr<billboard::Endpoint> PortTransport::endpoint() const {
+std::shared_ptr<billboard::Endpoint> FmTransport::endpoint() const {
     return {process_, &process_->guarded()};
 }
 
 /// No message has class mpi here: that class tells of deaths alone.
-int PortTransport::ask_for(unsigned from) {
+int FmTransport::ask_for(unsigned from) {
     if (!has_next_) {
         const int result =
             process_->guarded().probe(static_cast<int>(from), nullptr, billboard::Class::mpi);
@@ -42,7 +41,7 @@ int PortTransport::ask_for(unsigned from) {
 
 // ---- Sending
 
-void PortTransport::put_head(Lead::Kind kind, Bytes header, std::size_t body_bytes) {
+void FmTransport::put_head(Lead::Kind kind, Bytes header, std::size_t body_bytes) {
     head_.resize(Lead::kBytes + header.size());
     Lead{kind, static_cast<std::uint8_t>(rank_),
          static_cast<std::uint16_t>(header.size() + body_bytes)}
@@ -51,22 +50,22 @@ void PortTransport::put_head(Lead::Kind kind, Bytes header, std::size_t body_byt
         rmem::copy_bytes(head_.data() + Lead::kBytes, header.data(), header.size());
 }
 
-int PortTransport::send(Lead::Kind kind, Bytes header, Bytes body, unsigned to) {
+int FmTransport::send(Lead::Kind kind, Bytes header, Bytes body, unsigned to) {
     if (!kept_for_.empty()) [[unlikely]] {
         send_kept();
         if (is_kept_for(to)) return BBP_EAGAIN;
     }
     put_head(kind, header, body.size());
-    return port_->send(head_, body, to);
+    return FmPort::send(head_, body, to);
 }
 
-int PortTransport::send_control_block(Bytes header, Bytes message, unsigned to) {
+int FmTransport::send_control_block(Bytes header, Bytes message, unsigned to) {
     const int result = send(Lead::Kind::packet, header, message, to);
     if (result == BBP_OK) ++counters_.packets_sent;
     return result;
 }
 
-int PortTransport::send_channel(Bytes bulk, unsigned to, std::size_t* sent) {
+int FmTransport::send_channel(Bytes bulk, unsigned to, std::size_t* sent) {
     *sent = 0;
     while (!bulk.empty()) {
         const Bytes piece = bulk.first(std::min(bulk.size(), piece_most_));
@@ -80,22 +79,21 @@ int PortTransport::send_channel(Bytes bulk, unsigned to, std::size_t* sent) {
     return BBP_OK;
 }
 
-int PortTransport::mcast_control(Bytes header, Bytes message, std::span<const int> to) {
+int FmTransport::mcast_control(Bytes header, Bytes message, std::span<const int> to) {
     if (!kept_for_.empty()) {
         send_kept();
         if (!kept_for_.empty()) return BBP_EAGAIN;
     }
     put_head(Lead::Kind::packet, header, message.size());
-    const bool is_to_all = to.size() + 1 == ranks() && port_->can_broadcast();
-    const int result = is_to_all ? port_->broadcast(head_, message) : send_to_each(message, to);
+    const int result = send_to_each(message, to);
     if (result == BBP_OK) ++counters_.multicasts;
     return result;
 }
 
-int PortTransport::send_to_each(Bytes body, std::span<const int> to) {
+int FmTransport::send_to_each(Bytes body, std::span<const int> to) {
     int result = BBP_OK;
     for (const int rank : to) {
-        const int sent = port_->send(head_, body, static_cast<unsigned>(rank));
+        const int sent = FmPort::send(head_, body, static_cast<unsigned>(rank));
         if (sent == BBP_EAGAIN) kept_for_.push_back(rank);
         if (sent != BBP_EAGAIN && sent != BBP_OK) result = sent;
     }
@@ -110,22 +108,22 @@ int PortTransport::send_to_each(Bytes body, std::span<const int> to) {
     return result;
 }
 
-bool PortTransport::is_kept_for(unsigned rank) const noexcept {
+bool FmTransport::is_kept_for(unsigned rank) const noexcept {
     return std::find(kept_for_.begin(), kept_for_.end(), static_cast<int>(rank)) != kept_for_.end();
 }
 
-void PortTransport::send_kept() {
+void FmTransport::send_kept() {
     std::erase_if(kept_for_, [&](int rank) {
-        return port_->send(kept_, {}, static_cast<unsigned>(rank)) != BBP_EAGAIN;
+        return FmPort::send(kept_, {}, static_cast<unsigned>(rank)) != BBP_EAGAIN;
     });
 }
 
 // ---- Receiving
 
 /// Whether something has come that is not all taken.
-bool PortTransport::has_next() {
+bool FmTransport::has_next() {
     if (has_next_) return true;
-    const auto message = port_->receive();
+    const auto message = port_.receive();
     if (!message) return false;
     has_next_ = true;
     next_from_ = message->from;
@@ -139,11 +137,11 @@ bool PortTransport::has_next() {
     return true;
 }
 
-bool PortTransport::control_msg_avail() {
+bool FmTransport::control_msg_avail() {
     return has_next();
 }
 
-int PortTransport::recv_any_control(Bytes* packet, unsigned* from) {
+int FmTransport::recv_any_control(Bytes* packet, unsigned* from) {
     if (!kept_for_.empty()) [[unlikely]]
         send_kept();
     if (!has_next()) return BBP_EAGAIN;
@@ -157,7 +155,7 @@ int PortTransport::recv_any_control(Bytes* packet, unsigned* from) {
     return BBP_OK;
 }
 
-int PortTransport::recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size) {
+int FmTransport::recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size) {
     if (!has_next() || next_from_ != from || !next_is_good_ || next_kind_ != Lead::Kind::bulk)
         return BBP_EAGAIN;
     *size = std::min({room.size(), next_.size(), due_[from]});

@@ -1,49 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 //
-// The channel interface over Fast Messages, GAMMA and Directed Point, and the MPI device over it,
-// on each link.
-#include "mpi_channel/ports/port_transport.hpp"
+// The channel interface over Fast Messages, and the MPI device over it, on each link.
+#include "mpi_channel/fm/fm_transport.hpp"
 
-#include "mpi_channel/ports/port_device.hpp"
-#include "ports/dp/dp.h"
+#include "mpi_channel/fm/fm_device.hpp"
 #include "ports/fm/fm2.h"
-#include "ports/gamma/libgamma.h"
 #include "tests/support/station.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <tuple>
 
 namespace rmem::test {
 namespace {
 
+using mpi_channel::FmPort;
+using mpi_channel::FmTransport;
 using mpi_channel::Lead;
-using mpi_channel::PortTransport;
-using mpi_channel::TransportKind;
-using Bytes = PortTransport::Bytes;
-
-TransportKind kind = TransportKind::fm;  ///< of the test that runs
 
 }  // namespace
 
 template <>
-PortTransport open_transport<PortTransport>() {
-    auto settings = billboard::Settings::read();
-    return {kind, settings};
+FmTransport open_transport<FmTransport>() {
+    return FmTransport(billboard::Settings::read());
 }
 
 namespace {
 
-using PortStation = Station<PortTransport>;
+using FmStation = Station<FmTransport>;
 
-/// A ring of each link, and each port.
-class PortsOn : public ::testing::TestWithParam<std::tuple<const char*, TransportKind>> {
+/// A ring of each link.
+class FmOn : public ::testing::TestWithParam<const char*> {
 protected:
-    PortsOn() { kind = std::get<1>(GetParam()); }
-
     static RingSetup setup(unsigned ranks) {
         RingSetup setup;
         setup.ranks = ranks;
@@ -55,35 +45,28 @@ protected:
         ring.start_all(body);
         ring.finish();
     }
-    static const char* link() { return std::get<0>(GetParam()); }
+    static const char* link() { return GetParam(); }
     /// Fewer where time is kept.
     static int thrifty(int loops) {
         return std::string_view(link()) == "direct" ? loops : std::max(loops / 8, 1);
     }
 };
-INSTANTIATE_TEST_SUITE_P(All, PortsOn,
-                         ::testing::Combine(::testing::Values("direct", "ring", "udp", "sim"),
-                                            ::testing::Values(TransportKind::fm,
-                                                              TransportKind::gamma,
-                                                              TransportKind::dp)),
-                         [](const auto& test) {
-                             return std::string(std::get<0>(test.param)) + "_" +
-                                    mpi_channel::name_of(std::get<1>(test.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(All, FmOn, ::testing::Values("direct", "ring", "udp", "sim"),
+                         [](const auto& test) { return std::string(test.param); });
 
-TEST_P(PortsOn, packets_come_to_whom_they_are_sent_in_their_order_and_the_port_counts_them) {
+TEST_P(FmOn, packets_come_to_whom_they_are_sent_in_their_order_and_are_counted) {
     run(3, [](Rank& me) {
-        PortStation station;
+        FmStation station;
         packets_cross(station, me);
-        check_equal(station.transport.tally().count, 48U, "messages that the port has counted");
+        check_equal(FmPort::handlers_entered(), 48U, "messages that Fast Messages have counted");
         station.settle();
         check_ok(bbp_barrier());
     });
 }
 
-TEST_P(PortsOn, a_packet_to_several_reaches_those_that_are_meant) {
+TEST_P(FmOn, a_packet_to_several_reaches_those_that_are_meant) {
     run(4, [](Rank& me) {
-        PortStation station;
+        FmStation station;
         const auto header = bytes_of(20, 1);
         const std::vector<std::vector<int>> receivers = {{1, 2, 3}, {2, 3}, {1}};
         for (std::size_t i = 0; i < receivers.size(); ++i) {
@@ -107,13 +90,11 @@ TEST_P(PortsOn, a_packet_to_several_reaches_those_that_are_meant) {
     });
 }
 
-TEST_P(PortsOn, a_packet_to_several_is_kept_for_a_rank_without_room_and_comes_before_later_ones) {
+TEST_P(FmOn, a_packet_to_several_is_kept_for_a_rank_without_room_and_comes_before_later_ones) {
     run(4, [](Rank& me) {
-        PortStation station;
-        const std::vector<int> some = {1, 2};  // not all others: no broadcast of GAMMA's
-        // Short ones fill the way to their receiver; Directed Point's fill its pool.
-        const auto filling = bytes_of(kind == TransportKind::dp ? 1000 : 20, 1),
-                   header = bytes_of(20, 2), last = bytes_of(30, 3);
+        FmStation station;
+        const std::vector<int> some = {1, 2};
+        const auto filling = bytes_of(20, 1), header = bytes_of(20, 2), last = bytes_of(30, 3);
         std::vector<std::byte> packet;
         if (me.rank == 0) {
             std::uint32_t sent = 0;
@@ -157,46 +138,9 @@ TEST_P(PortsOn, a_packet_to_several_is_kept_for_a_rank_without_room_and_comes_be
     });
 }
 
-/// Over GAMMA what is longer needs room in the sender's partition, and what is short does not. On
-/// link direct all its frames are short. Simulated: a host that is busy leaves other ranks in
-/// GAMMA's opening, where they take what fills the partition, and writes of this one under way.
-TEST(GammaTransport, sends_nothing_that_has_room_before_a_kept_packet_that_has_none) {
-    kind = TransportKind::gamma;
-    RingSetup setup;
-    setup.ranks = 4;
-    setup.link = "sim";
-    setup.partition = 16'384;  // full before the way to a rank is
-    RankProcesses ring(setup);
-    ring.start_all([](Rank& me) {
-        enum { open, done };
-        PortStation station;
-        me.raise(open);
-        me.await_word(open, 4);
-        if (me.rank == 0) {
-            const auto filling = bytes_of(40'000, 1), last = bytes_of(10, 2);
-            const std::vector<int> some = {2, 1};  // not all others: no broadcast
-            std::size_t sent = 0;
-            for (const unsigned to : {1U, 2U, 3U}) station.send(last, to);  // not taken yet
-            check_code(station.transport.send_channel(filling, 3, &sent), BBP_OK);
-            check(sent < filling.size(), "a partition that is full");
-            for (std::size_t size = station.transport.packet_most();
-                 !station.transport.has_backlog();) {
-                if (station.transport.mcast_control(bytes_of(size, 3), {}, some) != BBP_OK) --size;
-                check(size > billboard::kInlineBytes,
-                      "room for a longer packet to rank 2, but not to rank 1 as well");
-            }
-            check_code(station.transport.send_control(last, 1), BBP_EAGAIN);
-            check_code(station.transport.send_control(last, 2), BBP_OK);
-        }
-        me.raise(done);
-        me.await_word(done, 4);
-    });
-    ring.finish();
-}
-
-TEST_P(PortsOn, bulk_follows_its_packet_whatever_the_room) {
+TEST_P(FmOn, bulk_follows_its_packet_whatever_the_room) {
     run(2, [](Rank& me) {
-        PortStation station;
+        FmStation station;
         std::vector<std::byte> packet;
         for (const std::size_t size : {std::size_t{1}, std::size_t{5000}, std::size_t{200'000}}) {
             if (me.rank == 1) {
@@ -228,23 +172,12 @@ TEST_P(PortsOn, bulk_follows_its_packet_whatever_the_room) {
 
 // ---- What no transport sends
 
-/// By the port's own calls, to where the transport takes messages.
-void send_by_port(std::vector<std::byte> bytes, int to) {
-    const auto size = bytes.size();
-    if (kind == TransportKind::fm) {
-        FM_stream* const stream = FM_begin_message(static_cast<ULONG>(to), size, 1000);
-        check(stream != nullptr, "FM_begin_message");
-        FM_send_piece(stream, bytes.data(), size);
-        FM_end_message(stream);
-    } else if (kind == TransportKind::gamma) {
-        check_ok(gamma_send_flowctl(static_cast<unsigned short>(to), bytes.data(), size));
-    } else {
-        const int fd = dp_open(7);
-        dp_target(fd, to, 65000);
-        check_equal(dp_write(fd, bytes.data(), static_cast<int>(size)), static_cast<int>(size),
-                    "dp_write");
-        dp_close(fd);
-    }
+/// By Fast Messages' own calls, to where the transport takes messages.
+void send_by_fm(std::vector<std::byte> bytes, unsigned to) {
+    FM_stream* const stream = FM_begin_message(to, bytes.size(), 1000);
+    check(stream != nullptr, "FM_begin_message");
+    FM_send_piece(stream, bytes.data(), bytes.size());
+    FM_end_message(stream);
 }
 
 std::vector<std::byte> beginning_with(Lead lead, std::size_t size) {
@@ -253,10 +186,9 @@ std::vector<std::byte> beginning_with(Lead lead, std::size_t size) {
     return bytes;
 }
 
-TEST_P(PortsOn, a_rank_that_sends_what_is_none_of_the_channel_s_is_named) {
+TEST_P(FmOn, a_rank_that_sends_what_is_none_of_the_channel_s_is_named) {
     run(2, [](Rank& me) {
-        PortStation station;
-        check_ok(bbp_barrier());  // Directed Point drops a message to a port that is not open yet
+        FmStation station;
         const std::vector<std::vector<std::byte>> wrong = {
             beginning_with({Lead::Kind::packet, 1, 9}, 8),        // shorter than it says
             beginning_with({Lead::Kind{7}, 1, 8}, 8),             // of no kind
@@ -264,19 +196,17 @@ TEST_P(PortsOn, a_rank_that_sends_what_is_none_of_the_channel_s_is_named) {
             beginning_with({Lead::Kind::packet, 1, 1100}, 1100),  // longer than packets
         };
         if (me.rank == 1) {
-            for (const auto& bytes : wrong) send_by_port(bytes, 0);
+            for (const auto& bytes : wrong) send_by_fm(bytes, 0);
             station.send(bytes_of(8, 1), 0);
         } else {
             std::vector<std::byte> packet;
             unsigned from = 9;
-            // Directed Point's raw messages and its layer's are not ordered to each other.
-            for (std::size_t named = 0, good = 0; named < wrong.size() || good == 0;) {
-                const int result = station.next(packet, from);
+            for (std::size_t i = 0; i < wrong.size(); ++i) {
+                check_code(station.next(packet, from), BBP_ESIZE);
                 check_equal(from, 1U, "of whom");
-                check(result == BBP_ESIZE || (result == BBP_OK && packet == bytes_of(8, 1)),
-                      "a message is named, or the good one");
-                ++(result == BBP_OK ? good : named);
             }
+            station.receive(packet);
+            check(packet == bytes_of(8, 1), "the good one");
         }
         check_ok(bbp_barrier());
     });
@@ -284,11 +214,11 @@ TEST_P(PortsOn, a_rank_that_sends_what_is_none_of_the_channel_s_is_named) {
 
 // ---- Deaths
 
-TEST_P(PortsOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
+TEST_P(FmOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
     if (std::string_view(link()) == "sim") GTEST_SKIP() << "simulated: nobody is killed";
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
-        PortStation station;
+        FmStation station;
         check_equal(station.transport.ask_for(1), static_cast<int>(BBP_EAGAIN), "of who lives");
         me.raise(1);
         me.await_word(0);
@@ -301,7 +231,7 @@ TEST_P(PortsOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
         await([&] { return station.transport.ask_for(1) == BBP_EPEER; }, "word of its death");
     });
     ring.start(1, [](Rank& me) {
-        PortStation station;
+        FmStation station;
         me.await_word(1);
         for (unsigned i = 0; i < 3; ++i) station.send(bytes_of(40, i), 0);
         station.settle();
@@ -315,18 +245,18 @@ TEST_P(PortsOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
 
 // ---- The device
 
-TEST_P(PortsOn, messages_of_all_sizes_cross_between_all_ranks) {
-    run(3, [](Rank& me) { messages_cross<PortTransport>(me); });
+TEST_P(FmOn, messages_of_all_sizes_cross_between_all_ranks) {
+    run(3, [](Rank& me) { messages_cross<FmTransport>(me); });
 }
 
-TEST_P(PortsOn, many_messages_to_a_rank_that_does_not_receive_leave_room_for_its_own) {
+TEST_P(FmOn, many_messages_to_a_rank_that_does_not_receive_leave_room_for_its_own) {
     const int count = thrifty(400);
-    run(2, [count](Rank& me) { many_messages_wait<PortTransport>(me, count); });
+    run(2, [count](Rank& me) { many_messages_wait<FmTransport>(me, count); });
 }
 
-TEST_P(PortsOn, groups_of_ranks_do_what_they_do_together) {
+TEST_P(FmOn, groups_of_ranks_do_what_they_do_together) {
     const int barriers = thrifty(50);
-    run(3, [barriers](Rank&) { groups_work<PortTransport>(barriers); });
+    run(3, [barriers](Rank&) { groups_work<FmTransport>(barriers); });
 }
 
 }  // namespace

@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The channel interface over one of the papers' other systems, as each of them set out to carry
-/// MPI: the transport of RMEM_MPI_TRANSPORT=fm, gamma and dp.
+/// The channel interface over Fast Messages, as they set out to carry MPI: the transport of
+/// RMEM_MPI_TRANSPORT=fm.
 ///
-///     MPID_SendControl, SendControlBlock   one message of the system: Lead, packet
-///     MPID_RecvAnyControl, ControlMsgAvail its handler, or its read, sets the next message aside
-///     MPID_SendChannel                     messages of kind bulk, each as long as the system's may
-///                                          be
+///     MPID_SendControl, SendControlBlock   one message: Lead, packet
+///     MPID_RecvAnyControl, ControlMsgAvail the handler sets the next message aside
+///     MPID_SendChannel                     messages of kind bulk, each as long as one may be
 ///     MPID_RecvFromChannel                 the next of these
 ///
-/// Differences to the channel on the billboard: a packet to several ranks is one call only where
-/// the system has a broadcast and all others are meant; else one message for each. Where some of
-/// them have room and some have not, it is kept for the latter, before all that is sent to them
-/// later: then has_backlog(). While the packet of another rank waits to be taken by
+/// Differences to the channel on the billboard: a packet to several ranks is one message for each.
+/// Where some of them have room and some have not, it is kept for the latter, before all that is
+/// sent to them later: then has_backlog(). While the packet of another rank waits to be taken by
 /// recv_any_control, recv_from_channel returns BBP_EAGAIN. Messages that are taken may bring room
-/// to send (Fast Messages' credit), so a rank that waits for it goes on taking. There is no
-/// barrier: the systems' own wait in their call, so groups gather instead.
+/// to send (credit), so a rank that waits for it goes on taking. There is no barrier: groups
+/// gather instead.
 ///
 /// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of
-/// recv_any_control. The ring tells which ranks are there and alive; all bytes go by the port.
+/// recv_any_control. The ring tells which ranks are there and alive; all bytes go by Fast Messages.
 /// Trust: a message that does not begin with the Lead of its sender is BBP_ESIZE of that rank, as
 /// one that is too long.
 
 #include "billboard/process/process_endpoint.hpp"
-#include "mpi_channel/ports/port.hpp"
+#include "mpi_channel/fm/fm_port.hpp"
 #include "mpi_channel/transport.hpp"
 
 #include <cstddef>
@@ -34,16 +32,16 @@
 
 namespace mpi_channel {
 
-class PortTransport {
+class FmTransport {
 public:
     using Bytes = std::span<const std::byte>;
     static constexpr bool kHasBarriers = false;
 
-    /// Joins the ring with these settings, unless this process has joined it; waits for the others
-    /// as kind `gamma` alone. Throws `rmem::Error`.
-    PortTransport(TransportKind kind, const billboard::Settings& settings);
-    PortTransport(const PortTransport&) = delete;
-    PortTransport& operator=(const PortTransport&) = delete;
+    /// Joins the ring with these settings, unless this process has joined it. Throws
+    /// `rmem::Error`.
+    explicit FmTransport(const billboard::Settings& settings);
+    FmTransport(const FmTransport&) = delete;
+    FmTransport& operator=(const FmTransport&) = delete;
 
     [[nodiscard]] unsigned rank() const noexcept { return rank_; }
     [[nodiscard]] unsigned ranks() const noexcept { return static_cast<unsigned>(due_.size()); }
@@ -67,14 +65,13 @@ public:
 
     [[nodiscard]] int barrier(std::span<const int>, unsigned) const noexcept { return BBP_EINVAL; }
     [[nodiscard]] bool has_backlog() const noexcept {
-        return !kept_for_.empty() || port_->has_backlog();
+        return !kept_for_.empty() || FmPort::has_backlog();
     }
     [[nodiscard]] TransportCounters counters() const noexcept { return counters_; }
 
     /// The process's endpoint, for what is not traffic.
     [[nodiscard]] std::shared_ptr<billboard::Endpoint> endpoint() const;
-    [[nodiscard]] int wait_descriptor() { return port_->wait_descriptor(); }
-    [[nodiscard]] Port::Tally tally() const { return port_->tally(); }
+    [[nodiscard]] int wait_descriptor() { return process_->guarded().fd(); }
 
 private:
     [[nodiscard]] int send(Lead::Kind kind, Bytes header, Bytes body, unsigned to);
@@ -85,7 +82,7 @@ private:
     [[nodiscard]] bool has_next();
 
     std::shared_ptr<billboard::ProcessEndpoint> process_;
-    std::unique_ptr<Port> port_;
+    FmPort port_;
     unsigned rank_;
     std::size_t packet_most_, piece_most_;
     std::vector<std::size_t> due_;  ///< bulk of each rank
@@ -99,6 +96,6 @@ private:
     Bytes next_;
     TransportCounters counters_;
 };
-static_assert(Transport<PortTransport>);
+static_assert(Transport<FmTransport>);
 
 }  // namespace mpi_channel

@@ -2,35 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full wide
 #
-# MPI over Fast Messages, GAMMA and Directed Point: programs run unchanged, receive what they
-# receive over the channel interface, and the port has counted their messages; a killed rank ends
-# the run; ranks of different transports refuse each other. With Open MPI, and with the MPICH of
+# MPI over Fast Messages: programs run unchanged, receive what they receive over the channel
+# interface, and Fast Messages have counted their messages; a killed rank ends the run; ranks of
+# different transports refuse each other. With Open MPI, and with the MPICH of
 # mpi_channel/mpich/build.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
-# port_run <ranks> <what> <program>...: a good run in which each rank's port has counted messages,
-# but over no port none has
-port_run() {
+# fm_run <ranks> <what> <program>...: a good run in which Fast Messages have counted messages of
+# each rank, but over the channel none
+fm_run() {
     local ranks=$1 counted expected=$1
     good_run "$ranks" "$2 over $RMEM_MPI_TRANSPORT" "${@:3}"
     [[ $RMEM_MPI_TRANSPORT != channel ]] || expected=0
     counted=$(grep -c "rank [0-9]*: by .*, which has counted [1-9]" "$output" || true)
     [[ $counted == "$expected" ]] || {
-        transport=$RMEM_MPI_TRANSPORT
-        fail "$2: over $transport the ports of $counted of $ranks ranks have counted messages"
+        fail "$2 over $RMEM_MPI_TRANSPORT: messages of $counted of $ranks ranks were counted"
     }
 }
 
 # random_calls <file>: what three ranks have received by collective calls of a seed
 random_calls() {
-    port_run 3 "random collective calls" "$work/random" 3 200
+    fm_run 3 "random collective calls" "$work/random" 3 200
     grep '^rank [0-9]*: digest' "$output" | sort -V >"$1"
     [[ -s $1 ]] || fail "the ranks have not told what they received"
 }
 
 netpipe() {
-    port_run 2 "$1" "$1" -i -n 3 -u 16384 -o "$work/np.out"
+    fm_run 2 "$1" "$1" -i -n 3 -u 16384 -o "$work/np.out"
     grep -q 'Integrity check passed' "$output" ||
         fail "$1 over $RMEM_MPI_TRANSPORT has passed no check"
     if grep -q 'Integrity check failed' "$output"; then
@@ -56,8 +55,8 @@ refused() {
     left_nothing "ranks of $1 and $2"
 }
 
-# over_ports <NetPIPE> <compiler>...
-over_ports() {
+# over_fm <NetPIPE> <compiler>...
+over_fm() {
     local program netpipe=$1
     shift
     for program in traffic random_collectives; do
@@ -67,30 +66,22 @@ over_ports() {
     done
     export RMEM_LINK=direct RMEM_MPI_TRANSPORT=channel
     random_calls "$work/expected"
-    for RMEM_MPI_TRANSPORT in fm gamma dp; do
-        port_run 2 "2 ranks" "$work/traffic"
-        random_calls "$work/found"
-        cmp -s "$work/expected" "$work/found" ||
-            fail "over $RMEM_MPI_TRANSPORT ranks have received something else"
-        if command -v "$netpipe" >/dev/null; then netpipe "$netpipe"; fi
-    done
+    RMEM_MPI_TRANSPORT=fm
+    fm_run 2 "2 ranks" "$work/traffic"
+    random_calls "$work/found"
+    cmp -s "$work/expected" "$work/found" || fail "over fm ranks have received something else"
+    if command -v "$netpipe" >/dev/null; then netpipe "$netpipe"; fi
     echo "--- ranks of different transports"
     RMEM_MPI_TRANSPORT=channel refused fm channel \
         'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI_TRANSPORT'
-    RMEM_MPI_TRANSPORT=fm refused dp fm \
-        'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI_TRANSPORT'
-    RMEM_MPI_TRANSPORT=channel RMEM_JOIN_TIMEOUT=2s refused gamma channel \
-        'RMEM_MPI_TRANSPORT=gamma, which all ranks must have: rank 1 has not called'
 }
 
 need_open_mpi
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
-over_ports NPopenmpi mpicc.openmpi
-for RMEM_MPI_TRANSPORT in fm gamma dp; do
-    RMEM_LINK=udp port_run 3 "3 ranks on udp" "$work/traffic"
-    bad_end "a rank over $RMEM_MPI_TRANSPORT is killed" "$work/traffic" kill
-done
+over_fm NPopenmpi mpicc.openmpi
+RMEM_LINK=udp fm_run 3 "3 ranks on udp" "$work/traffic"
+bad_end "a rank over fm is killed" "$work/traffic" kill
 
 need_mpich
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
-over_ports NPmpich2 mpicc.mpich -Wno-stringop-overflow
+over_fm NPmpich2 mpicc.mpich -Wno-stringop-overflow
