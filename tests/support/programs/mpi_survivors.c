@@ -3,9 +3,9 @@
 // A plain MPI program whose rank 1 is killed between two collective calls: at each of the others a
 // call must end with an error then. It is to be run where no launcher ends them.
 //   mpi_survivors <barrier, bcast, reduce, allreduce or allgather> <folder>
-// A survivor r says `rank <r>: <call> has failed` in <folder>/<r>, and stays until the other has its
-// file, too: a rank that is left alone may be ended by its MPI. What waits for the dead rank forever
-// is ended by its alarm.
+// A survivor r says `rank <r>: <call> has failed` in <folder>/<r>, and stays until the other has
+// its file, too: a rank that is left alone may be ended by its MPI. What waits for the dead rank
+// forever is ended by its alarm.
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
