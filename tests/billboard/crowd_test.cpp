@@ -18,7 +18,7 @@ namespace {
 class Crowd : public Conformance {};
 RMEM_ON_ALL_RINGS(Crowd);
 
-constexpr int kRounds = 20;
+constexpr int kCrowdRounds = 20;
 /// Empty looks in a round trip, with all that runs besides on a busy host.
 constexpr std::uint64_t kMostLooks = 1000;
 
@@ -45,12 +45,12 @@ void play(const RingSetup& setup, const std::function<bool(int other, int round)
             check_ok(bbp_barrier());
             const int other = 1 - me;
             std::uint64_t looks = 0;
-            for (int round = 0; round < kRounds; ++round) {
+            for (int round = 0; round < kCrowdRounds; ++round) {
                 if (me == 0) check_ok(bbp_send(other, &round, sizeof round));
                 while (!look(other, round)) ++looks;
                 if (me == 1) check_ok(bbp_send(other, &round, sizeof round));
             }
-            check(looks < kMostLooks * kRounds,
+            check(looks < kMostLooks * kCrowdRounds,
                   "it looked " + std::to_string(looks) + " times without success");
             check_ok(bbp_barrier());
             check_ok(bbp_finalize());
@@ -150,7 +150,7 @@ TEST_P(Crowd, a_crowd_of_programs_that_look_at_the_memory_moves) {
             const auto* raw =
                 reinterpret_cast<const std::atomic<std::uint32_t>*>(node.bank() + other);
             std::uint64_t looks = 0;
-            for (std::uint32_t round = 1; round <= kRounds; ++round) {
+            for (std::uint32_t round = 1; round <= kCrowdRounds; ++round) {
                 if (node.rank() == 0)
                     check(node.write_word(mine, round) == WriteResult::ok, "room");
                 for (std::uint32_t seen = 0; seen != round; ++looks) {
@@ -167,7 +167,7 @@ TEST_P(Crowd, a_crowd_of_programs_that_look_at_the_memory_moves) {
                 if (node.rank() == 1)
                     check(node.write_word(mine, round) == WriteResult::ok, "room");
             }
-            check(looks < kMostLooks * kRounds,
+            check(looks < kMostLooks * kCrowdRounds,
                   "it looked " + std::to_string(looks) + " times without success");
             check_ok(bbp_barrier());
             check_ok(bbp_finalize());

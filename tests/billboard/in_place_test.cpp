@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 
 /// Conformance: messages composed and read where they lie are messages like all others: in order,
 /// intact until released, in any order of release; a released buffer is free again.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 
 /// Conformance: bbp_init joins the ring of the environment (or of a launcher) once all ranks have
 /// come, and refuses invalid settings with a code and a sentence of its own. (billboard/bbp.h: life

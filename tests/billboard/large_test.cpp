@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 
 /// Conformance: messages of about a partition, and larger than one, arrive intact and in order; one
 /// that is taken back in its middle disappears and the next ones arrive. (billboard/bbp.h:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 
 /// Conformance: a multicast reaches each rank that it names once, nobody else, in order, even when
 /// others that it names are dead. (billboard/bbp.h: bbp_mcast, bbp_trymcast, bbp_mcast_for; dead

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 
 /// Conformance: messages from one sender to one receiver arrive in the order sent, whatever their
 /// sizes and whether sent alone or as a multicast; nobody who has sent something is forgotten by a

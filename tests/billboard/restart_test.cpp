@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 
 /// Conformance: a rank that was killed or left can be started again. The others see BBP_EPEER once
 /// and then talk to it; it sees nothing that was posted to its former incarnation.

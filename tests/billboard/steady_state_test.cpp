@@ -78,7 +78,7 @@ namespace rmem::test {
 namespace {
 
 constexpr int kWarmUp = 1'000;
-constexpr int kMessages = 3'000;
+constexpr int kSteadyMessages = 3'000;
 constexpr int kStumble = 512;  // a receiver falls back once in this many messages
 constexpr std::size_t kLarge = 1024;
 constexpr unsigned kMostRanks = 4;  // that one check looks at
@@ -103,7 +103,7 @@ void check_steady(Rank& me, const std::function<void(int)>& operation, unsigned 
     const std::int64_t start = now_ns();
     const unsigned long before = allocations;
     CallWatch::start();
-    for (int i = 0; i < kMessages; ++i) operation(i);
+    for (int i = 0; i < kSteadyMessages; ++i) operation(i);
     const CallsSeen seen = CallWatch::stop();
     const unsigned long allocated = allocations - before;
     me.raise(0);

@@ -32,7 +32,8 @@ using rmem::test::PlannedMessage;
 using rmem::test::SoakPlan;
 using test::patience;
 
-constexpr std::size_t kPlace = 98304;  ///< data partition: room for a message that is filled late
+constexpr std::size_t kThreadPlace =
+    98304;  ///< data partition: room for a message that is filled late
 
 struct Kind {
     rmem::LinkKind link;
@@ -49,8 +50,8 @@ protected:
 
     /// Runs each rank's part in a thread of its own.
     void run(unsigned ranks, const Body& body) {
-        const auto two =
-            test::ring_of_two(name_.get(), kPlace, 0, ranks, GetParam().layout, GetParam().link);
+        const auto two = test::ring_of_two(name_.get(), kThreadPlace, 0, ranks, GetParam().layout,
+                                           GetParam().link);
         std::vector<std::thread> threads;
         for (unsigned rank = 0; rank < ranks; ++rank) {
             threads.emplace_back([&, rank] {
@@ -119,13 +120,13 @@ public:
     explicit MixedTraffic(Endpoint& me)
         : me_(me),
           rank_(static_cast<int>(me.rank())),
-          own_(7, rank_, static_cast<int>(me.ranks()), kPlace / 4, kMessages),
-          buffer_(kPlace),
+          own_(7, rank_, static_cast<int>(me.ranks()), kThreadPlace / 4, kMessages),
+          buffer_(kThreadPlace),
           end_(patience()) {
         plans_.reserve(me.ranks());  // expected_ points into them
         for (unsigned s = 0; s < me.ranks(); ++s) {
-            plans_.emplace_back(7, static_cast<int>(s), static_cast<int>(me.ranks()), kPlace / 4,
-                                kMessages);
+            plans_.emplace_back(7, static_cast<int>(s), static_cast<int>(me.ranks()),
+                                kThreadPlace / 4, kMessages);
             expected_.push_back(plans_.back().next_for(rank_));
         }
     }

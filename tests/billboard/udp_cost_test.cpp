@@ -16,7 +16,7 @@
 namespace rmem::test {
 namespace {
 
-constexpr unsigned kRounds = 2'000, kTogether = 16;
+constexpr unsigned kCostRounds = 2'000, kTogether = 16;
 using Message = std::array<char, 256>;  // in either layout through a buffer
 
 class UdpCost : public ::testing::TestWithParam<const char*> {
@@ -45,13 +45,14 @@ TEST_P(UdpCost, the_cost_of_an_answer_is_one_datagram_which_acknowledges_too) {
         const int other = 1 - me.rank;
         Message message{};
         const std::uint64_t before = datagrams_sent();
-        for (unsigned round = 0; round < kRounds; ++round) {
+        for (unsigned round = 0; round < kCostRounds; ++round) {
             if (me.rank == 0) check_ok(bbp_send(other, message.data(), message.size()));
             check_code(bbp_recv(other, message.data(), message.size(), nullptr), other);
             if (me.rank == 1) check_ok(bbp_send(other, message.data(), message.size()));
         }
         const std::uint64_t sent = datagrams_sent() - before;
-        check(sent < kRounds * 3 / 2, fmt::format("{} datagrams in {} rounds", sent, kRounds));
+        check(sent < kCostRounds * 3 / 2,
+              fmt::format("{} datagrams in {} rounds", sent, kCostRounds));
     });
 }
 

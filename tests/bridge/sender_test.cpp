@@ -17,7 +17,7 @@ using rmem::test::BridgeEnds;
 using rmem::test::MadeWrite;
 using ::testing::ElementsAre;
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kOneSecondNs = 1'000'000'000;
 
 /// One region of 1 KiB at 0, which appears at 4096; its last word is a flag.
 SentRegion region() {
@@ -93,8 +93,8 @@ TEST_F(Sending, conflates_what_finds_the_window_full_and_shows_flags_last) {
     ends.write(1, 1020, 2);
     ends.write(1, 200, 80);
     EXPECT_EQ(ends.source.sender().counts().conflated, before + 5);
-    ends.now_ns += kSecondNs;
-    EXPECT_GE(ends.source.sender().lag_ns(ends.now_ns), kSecondNs);
+    ends.now_ns += kOneSecondNs;
+    EXPECT_GE(ends.source.sender().lag_ns(ends.now_ns), kOneSecondNs);
     ends.exchange();
     EXPECT_FALSE(ends.source.sender().is_behind(0));
     EXPECT_EQ(ends.source.sender().lag_ns(ends.now_ns), 0);
@@ -122,20 +122,20 @@ TEST(Limits, conflate_and_let_the_latest_through_in_their_time) {
     BridgeEnds ends({{"slow", 0, 64, {}, 0, 10}, {"fast", 64, 64, {}, 0, 0}},
                     {{"slow", 0, 64}, {"fast", 64, 64}});
     ends.connect();
-    ends.now_ns += 10 * kSecondNs;
+    ends.now_ns += 10 * kOneSecondNs;
     ends.made.clear();
     for (std::uint32_t i = 1; i <= 100; ++i) {  // 10 ms each: a second
         ends.write(1, 0, i);
         ends.write(1, 64, i);
         ends.exchange();
-        ends.now_ns += kSecondNs / 100;
+        ends.now_ns += kOneSecondNs / 100;
     }
     const auto slow = std::count_if(ends.made.begin(), ends.made.end(),
                                     [](const MadeWrite& made) { return made.offset == 0; });
     EXPECT_GE(slow, 10);
     EXPECT_LE(slow, 12);
     EXPECT_EQ(ends.word(64), 100U);
-    ends.now_ns += kSecondNs;
+    ends.now_ns += kOneSecondNs;
     ends.exchange();
     EXPECT_EQ(ends.word(0), 100U);
 }
@@ -205,9 +205,9 @@ TEST(Seeds, never_show_a_flag_before_its_data_and_end_with_equal_memories) {
                     ASSERT_GE(seen[word * 15], seen[63]) << seed;
             }
         }
-        ends.now_ns += 10 * kSecondNs;
+        ends.now_ns += 10 * kOneSecondNs;
         ends.exchange();
-        ends.now_ns += 10 * kSecondNs;
+        ends.now_ns += 10 * kOneSecondNs;
         ends.exchange();
         ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), ends.memory.begin())) << seed;
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: check
+# ctest: full
 #
 # Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it,
 # and a program for a card, once with CMake and once with pkg-config; each installed header alone;

@@ -24,6 +24,7 @@ OBJECT = re.compile(
     r"(?P<folder>.*?)/?CMakeFiles/(?P<target>[^/]+)\.dir/(?P<source>.*)\.(?P<kind>o|gch)$"
 )
 BUDGET = pathlib.Path(__file__).resolve().parents[1] / "budget.toml"
+TESTED = [path.name for path in BUDGET.parent.iterdir() if path.is_dir()]
 
 
 def seconds_of(text):
@@ -50,8 +51,8 @@ def part_of(name):
     if match["folder"] == "tools":
         return "tools/" + match["target"].removesuffix("_parts").replace("_", "-")
     if match["folder"] == "tests":
-        first = match["source"].split("/")[0]
-        return "tests/" + (first if first.islower() and first != "support" else "programs")
+        folders = (folder for folder in TESTED if match["target"].startswith(folder + "_"))
+        return "tests/" + next(folders, "programs")
     return match["folder"].split("/")[0] or None
 
 

@@ -16,14 +16,14 @@
 namespace rmem::test {
 namespace {
 
-constexpr std::uint64_t kTag = 0x1234567;
+constexpr std::uint64_t kQueueTag = 0x1234567;
 
 /// Rank 0 sends `text` to rank 1 with a word; both wait until the other is ready.
 void send_text(ProviderRank& fabric, int to, const char* text, void* context,
                std::uint64_t data = 0xabc) {
     const auto at = static_cast<std::size_t>(to);
-    check_call(fi_tsenddata(fabric.ep, text, std::strlen(text), nullptr, data, fabric.of[at], kTag,
-                            context),
+    check_call(fi_tsenddata(fabric.ep, text, std::strlen(text), nullptr, data, fabric.of[at],
+                            kQueueTag, context),
                "fi_tsenddata");
 }
 
@@ -42,11 +42,11 @@ TEST(ProviderQueue, a_run_of_messages_is_read_by_one_call) {
         std::uint64_t numbers[kMessages] = {};
         for (std::size_t i = 0; me.rank == 1 && i < kMessages; ++i)
             check_call(fi_trecv(fabric.ep, &numbers[i], sizeof numbers[i], nullptr, fabric.of[0],
-                                kTag, 0, &numbers[i]),
+                                kQueueTag, 0, &numbers[i]),
                        "fi_trecv");
         fabric.meet();
         for (std::uint64_t i = 0; me.rank == 0 && i < kMessages; ++i)
-            check_call(fi_tinject(fabric.ep, &i, sizeof i, fabric.of[1], kTag), "fi_tinject");
+            check_call(fi_tinject(fabric.ep, &i, sizeof i, fabric.of[1], kQueueTag), "fi_tinject");
         fabric.meet();  // all of them are there before the first one is read
         std::size_t most = 0, next = 0;
         while (me.rank == 1 && next < kMessages) {
@@ -80,9 +80,9 @@ TEST(ProviderQueue, an_entry_is_told_in_each_format) {
                 check(entry.op_context == &me, "the context");
             } else {
                 char text[16] = {};
-                check_call(
-                    fi_trecv(fabric.ep, text, sizeof text, nullptr, fabric.of[0], kTag, 0, &text),
-                    "fi_trecv");
+                check_call(fi_trecv(fabric.ep, text, sizeof text, nullptr, fabric.of[0], kQueueTag,
+                                    0, &text),
+                           "fi_trecv");
                 if (format == FI_CQ_FORMAT_CONTEXT) {
                     fi_cq_entry entries[2];
                     std::memset(entries, 0x5a, sizeof entries);
@@ -104,7 +104,7 @@ TEST(ProviderQueue, an_entry_is_told_in_each_format) {
                     const auto entry = read_one<fi_cq_tagged_entry>(fabric);
                     check_equal(entry.flags & FI_REMOTE_CQ_DATA, FI_REMOTE_CQ_DATA, "flags");
                     check_equal(entry.data, 0xabcU, "the word");
-                    check_equal(entry.tag, kTag, "the tag");
+                    check_equal(entry.tag, kQueueTag, "the tag");
                 }
                 check(std::string(text) == "hello", "bytes");
             }
@@ -132,7 +132,8 @@ TEST(ProviderQueue, a_wait_ends_with_a_completion_at_its_time_or_by_a_signal) {
             check_call(fi_cq_sread(fabric.queue, &entry, 1, nullptr, -1), "signalled", -FI_EAGAIN);
             other.join();
             char text[16] = {};
-            check_call(fi_trecv(fabric.ep, text, 16, nullptr, fabric.of[0], kTag, 0, text), "recv");
+            check_call(fi_trecv(fabric.ep, text, 16, nullptr, fabric.of[0], kQueueTag, 0, text),
+                       "recv");
             me.raise(0);
             fi_addr_t source = 99;
             check_call(fi_cq_sreadfrom(fabric.queue, &entry, 1, &source, nullptr, -1), "waiting",
@@ -181,11 +182,11 @@ TEST(ProviderQueue, its_descriptor_tells_of_what_comes) {
                 if ((i + me.rank) % 2 == 0) {
                     check_call(
                         fi_tsend(fabric.ep, bytes.data(), size, nullptr,
-                                 fabric.of[static_cast<std::size_t>(1 - me.rank)], kTag, &me),
+                                 fabric.of[static_cast<std::size_t>(1 - me.rank)], kQueueTag, &me),
                         "fi_tsend");
                 } else {
                     check_call(fi_trecv(fabric.ep, bytes.data(), size, nullptr, FI_ADDR_UNSPEC,
-                                        kTag, 0, &me),
+                                        kQueueTag, 0, &me),
                                "fi_trecv");
                 }
                 check(poll_for_next(fabric, descriptor).told.op_context == &me, "the context");
@@ -216,12 +217,12 @@ TEST(ProviderQueue, selective_ones_tell_what_asks_for_it_and_every_error) {
         fi_msg_tagged message{};
         message.msg_iov = &part;
         message.iov_count = 1;
-        message.tag = kTag;
+        message.tag = kQueueTag;
         message.context = &me;
         if (me.rank == 0) {
             message.addr = fabric.of[1];
             check_call(fi_tsendmsg(fabric.ep, &message, 0), "a silent one");
-            check_call(fi_tinject(fabric.ep, text, 5, fabric.of[1], kTag), "an injected one");
+            check_call(fi_tinject(fabric.ep, text, 5, fabric.of[1], kQueueTag), "an injected one");
             check_call(fi_tsendmsg(fabric.ep, &message, FI_COMPLETION), "one that is told");
             fabric.expect(&me, FI_SEND);
             fabric.expect_nothing();
@@ -259,9 +260,10 @@ TEST(ProviderQueue, counters_are_set_added_to_and_waited_for) {
         char text[8] = {};
         if (me.rank == 0) {
             rest(std::chrono::milliseconds(20));
-            check_call(fi_tinject(fabric.ep, text, 8, fabric.of[1], kTag), "fi_tinject");
+            check_call(fi_tinject(fabric.ep, text, 8, fabric.of[1], kQueueTag), "fi_tinject");
         } else {
-            check_call(fi_trecv(fabric.ep, text, 8, nullptr, fabric.of[0], kTag, 0, nullptr), "");
+            check_call(fi_trecv(fabric.ep, text, 8, nullptr, fabric.of[0], kQueueTag, 0, nullptr),
+                       "");
         }
         check_call(fi_cntr_wait(count, 11, -1), "fi_cntr_wait");
         fabric.meet_in_progress();

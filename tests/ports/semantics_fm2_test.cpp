@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 // The row of each property for Fast Messages 2.x, from fm/fm2.h alone; docs/design/ports.md has the
 // table.
 #include "tests/ports/fm/fm_support.hpp"

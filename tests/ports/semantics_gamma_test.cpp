@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 // The row of each property for GAMMA, from gamma/libgamma.h and gamma(7) alone;
 // docs/design/ports.md has the table.
 #include "tests/support/gamma_ranks.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 // The billboard, Fast Messages 1.0 and 2.x, GAMMA, Directed Point and MU-Net in one program, on one
 // ring, at the same time: what each rank sends by which of them is drawn from a seed, and all of it
 // arrives as its own system promises.

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::size_t kBytes = 4 * kPageBytes;
+constexpr std::size_t kSessionBytes = 4 * kPageBytes;
 constexpr std::uint64_t kAllNumbers = (std::uint64_t{1} << RMEM_INTERRUPT_NUMBERS) - 1;
 
 /// The nodes of a ring, opened here.
@@ -34,7 +34,7 @@ public:
             options.link = link;
             options.node = i;
             options.nodes = 2;
-            options.memory_bytes = kBytes;
+            options.memory_bytes = kSessionBytes;
             if (*timing != '\0') options.settings = settings;
             EXPECT_EQ(rmem_open_with(&nodes_[i], &options), RMEM_OK) << rmem_last_error();
             EXPECT_EQ(rmem_accept_interrupts(nodes_[i], kAllNumbers), RMEM_OK);
@@ -167,12 +167,12 @@ TEST(Session, tells_a_call_that_failed_without_an_answer_instead_of_the_next_ans
     const TwoNodes nodes("direct");
     Client client(nodes);
     client.run();
-    client.ask(Kind::write, at(kBytes), 1U);
+    client.ask(Kind::write, at(kSessionBytes), 1U);
     client.ask(Kind::write, at(0), 2U);
     client.ask(Kind::send, 1U, std::uint32_t{RMEM_INTERRUPT_NUMBERS}, 0U);
     client.ask(Kind::read, at(0), 4U);
     client.ask(Kind::read, at(0), 4U);
-    client.ask(Kind::read, at(kBytes - 2), 4U);
+    client.ask(Kind::read, at(kSessionBytes - 2), 4U);
     client.ask(Kind::counter, std::string("no_such_counter"));
     const std::string answers = client.run();
     EXPECT_THAT(answers, HasSubstr("failed an earlier write was not made: "));
@@ -197,15 +197,15 @@ TEST(Session, keeps_the_order_of_writes_that_the_ring_has_no_room_for_at_once) {
 TEST(Session, looks_at_no_more_calls_while_answers_are_left_lying) {
     const TwoNodes nodes("direct");
     Client client(nodes);
-    constexpr unsigned kReads = 3 * Session::kMostWaitingBytes / kBytes;
+    constexpr unsigned kReads = 3 * Session::kMostWaitingBytes / kSessionBytes;
     for (unsigned i = 0; i < kReads; ++i) {
-        client.ask(Kind::read, at(0), std::uint32_t{kBytes});
+        client.ask(Kind::read, at(0), std::uint32_t{kSessionBytes});
         client.session.run(0);
         if (!client.session.wants_input()) break;
     }
     EXPECT_FALSE(client.session.wants_input());
     EXPECT_LE(client.session.answers().left().size(),
-              Session::kMostWaitingBytes + kBytes + kHeaderBytes);
+              Session::kMostWaitingBytes + kSessionBytes + kHeaderBytes);
     client.session.answers().sent(client.session.answers().left().size());
     EXPECT_TRUE(client.session.wants_input());
 }
@@ -243,7 +243,7 @@ TEST(Session, tells_no_client_what_it_wrote_itself_but_what_replaced_it) {
     client.run();
     rmem_write_word(nodes.other(), 8, 1);  // as it was at the last look
     EXPECT_EQ(client.look(), "change after 2 at 8: 1\n");
-    client.ask(Kind::write, at(kBytes), 5U);  // fails, and is counted
+    client.ask(Kind::write, at(kSessionBytes), 5U);  // fails, and is counted
     client.run();
     rmem_write_word(nodes.other(), 8, 3);
     EXPECT_EQ(client.look(), "change after 3 at 8: 3\n");
@@ -292,7 +292,7 @@ TEST(Session, compares_as_many_pages_as_it_is_told_in_turn) {
 TEST(Session, sends_an_accepted_interrupt_after_what_its_sender_had_written) {
     const TwoNodes nodes("direct");
     Client client(nodes);
-    client.ask(Kind::map, at(0), std::uint64_t{kBytes});
+    client.ask(Kind::map, at(0), std::uint64_t{kSessionBytes});
     client.ask(Kind::accept, std::uint64_t{1} << 34);
     client.run();
     client.look();
@@ -334,10 +334,10 @@ TEST(Session, is_broken_by_what_is_no_call_and_by_fields_that_cannot_be) {
     EXPECT_TRUE(breaks(Kind::write, 0U));
     EXPECT_TRUE(breaks(Kind::map, at(1), std::uint64_t{kPageBytes}));
     EXPECT_TRUE(breaks(Kind::map, at(0), std::uint64_t{kPageBytes + 1}));
-    EXPECT_TRUE(breaks(Kind::map, at(kBytes), std::uint64_t{kPageBytes}));
+    EXPECT_TRUE(breaks(Kind::map, at(kSessionBytes), std::uint64_t{kPageBytes}));
     EXPECT_TRUE(breaks(Kind::map, ~std::uint64_t{kPageBytes - 1}, std::uint64_t{2 * kPageBytes}));
     EXPECT_TRUE(breaks(Kind::counter, std::string(65, 'x')));
-    EXPECT_FALSE(breaks(Kind::map, at(0), std::uint64_t{kBytes}));
+    EXPECT_FALSE(breaks(Kind::map, at(0), std::uint64_t{kSessionBytes}));
     EXPECT_FALSE(breaks(Kind::counter, std::string("writes_sent")));
 }
 

@@ -15,7 +15,7 @@
 namespace remote {
 namespace {
 
-constexpr std::size_t kBytes = 4 * kPageBytes;
+constexpr std::size_t kViewBytes = 4 * kPageBytes;
 
 class ViewTest : public ::testing::Test {
 protected:
@@ -27,7 +27,7 @@ protected:
     /// What is found in the whole memory, each as the next own write.
     std::vector<Store> collect() {
         std::vector<Store> found;
-        view.collect(0, kBytes, [&](std::uint64_t offset, std::span<const std::byte> data) {
+        view.collect(0, kViewBytes, [&](std::uint64_t offset, std::span<const std::byte> data) {
             std::vector<std::uint32_t> stored(data.size() / kWordBytes);
             std::memcpy(stored.data(), data.data(), data.size());
             found.emplace_back(offset, stored);
@@ -39,7 +39,7 @@ protected:
         view.changed(offset, std::as_bytes(std::span(values)), known);
     }
 
-    View view{kBytes};
+    View view{kViewBytes};
     std::uint32_t* words;
     std::uint64_t writes = 0;
 };
@@ -96,7 +96,7 @@ TEST_F(ViewTest, wrote_shows_a_calls_bytes_and_leaves_the_programs_beside_them) 
     EXPECT_TRUE(collect().empty());
     change(2 * kPageBytes - 4, {1}, writes - 1);
     EXPECT_EQ(words[2047], 0x33333333U);
-    view.wrote(kBytes - 1, two, ++writes);  // beyond the memory
+    view.wrote(kViewBytes - 1, two, ++writes);  // beyond the memory
 }
 
 }  // namespace

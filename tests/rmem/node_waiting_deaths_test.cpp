@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::int64_t kAnswerNs = 30'000'000'000;
 
 // Words of the ring, in one line.
 constexpr std::size_t kBusy = 0x100;   ///< written all the time; nobody need wait
@@ -72,7 +72,7 @@ void write_all_the_time(Rank& me) {
         rest(std::chrono::microseconds(value * 37 % 1500));
     }
     write(node, kHeard, kEnd);
-    check(node.flush(Deadline::in(kPatienceNs)), "all has been applied");
+    check(node.flush(Deadline::in(kAnswerNs)), "all has been applied");
 }
 
 void hear_all_the_time(Rank& me) {
@@ -80,7 +80,7 @@ void hear_all_the_time(Rank& me) {
     std::uint32_t seen = node.load(kHeard);
     me.raise(joined);  // from here on rank 0 writes, and awaits that each value is heard
     while (seen != kEnd) {
-        const std::uint32_t value = node.wait_change(kHeard, seen, Deadline::in(kPatienceNs));
+        const std::uint32_t value = node.wait_change(kHeard, seen, Deadline::in(kAnswerNs));
         check(value > seen, fmt::format("after {} a later value, not {}", seen, value));
         seen = value;
         if (seen != kEnd) me.shared[heard] = seen;
@@ -94,7 +94,7 @@ void be_called(Rank& me) {
     me.shared[pid] = static_cast<std::uint32_t>(::getpid());
     me.raise(joined);
     me.raise(waiting);
-    const std::uint32_t value = node.wait_change(kCall, before, Deadline::in(kPatienceNs));
+    const std::uint32_t value = node.wait_change(kCall, before, Deadline::in(kAnswerNs));
     check(value != before, "the call is heard");
     me.shared[woken] = value;
 }
@@ -106,7 +106,7 @@ void be_woken_all_the_time(Rank& me) {
     me.raise(joined);
     me.raise(waiting);
     for (std::uint32_t seen = node.load(kBusy);;) {
-        const std::uint32_t value = node.wait_change(kBusy, seen, Deadline::in(kPatienceNs));
+        const std::uint32_t value = node.wait_change(kBusy, seen, Deadline::in(kAnswerNs));
         check(value > seen, fmt::format("after {} a later value, not {}", seen, value));
         seen = value;
     }

@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::int64_t kTimeoutNs = 30'000'000'000;
 constexpr std::size_t kBytes = 16384;
 
 /// The options of one node of a ring of two.
@@ -37,7 +37,7 @@ public:
         options_.node = node;
         options_.nodes = 2;
         options_.memory_bytes = kBytes;
-        options_.timeout_ns = kPatienceNs;
+        options_.timeout_ns = kTimeoutNs;
         if (is_remote(link)) options_.settings = settings_.data();
     }
     Options(const Options&) = delete;
@@ -100,14 +100,14 @@ TEST_P(MemoryInC, a_write_appears_at_the_same_offset_of_the_other_bank) {
     const OpenNode a(first), b(second);
     std::uint32_t seen = 0;
     EXPECT_EQ(rmem_write_word(a, 0x100, 42), RMEM_OK);
-    EXPECT_EQ(rmem_wait_change(b, 0x100, 0, &seen, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(rmem_wait_change(b, 0x100, 0, &seen, kTimeoutNs), RMEM_OK) << rmem_last_error();
     EXPECT_EQ(seen, 42U);
     EXPECT_EQ(rmem_load(a, 0x100), 42U);
     EXPECT_EQ(rmem_load(b, 0x100), 42U);
 
     std::vector<char> text(3001, 'x');
     EXPECT_EQ(rmem_write(a, 0x203, text.data(), text.size()), RMEM_OK);
-    EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+    EXPECT_EQ(rmem_flush(a, kTimeoutNs), RMEM_OK);
     std::vector<char> read(text.size());
     EXPECT_EQ(rmem_read(b, 0x203, read.data(), read.size()), RMEM_OK);
     EXPECT_EQ(read, text);
@@ -127,7 +127,7 @@ TEST_P(MemoryInC, the_first_and_the_last_word_are_of_the_memory_and_nothing_beyo
     const OpenNode a(first), b(second);
     for (const std::size_t offset : {std::size_t{0}, kBytes - 4}) {
         EXPECT_EQ(rmem_write_word(a, offset, 5), RMEM_OK);
-        EXPECT_EQ(rmem_wait_change(b, offset, 0, nullptr, kPatienceNs), RMEM_OK);
+        EXPECT_EQ(rmem_wait_change(b, offset, 0, nullptr, kTimeoutNs), RMEM_OK);
     }
     std::uint32_t word = 1;
     const char* outside = "not within the memory";
@@ -167,10 +167,10 @@ TEST_P(MemoryInC, a_watched_word_interrupts_and_a_marked_one_where_that_is_asked
     for (const std::size_t offset : {0x40U, 0x80U, 0x84U}) {
         EXPECT_EQ(rmem_write_word(a, offset, static_cast<std::uint32_t>(0x10 + offset)), RMEM_OK);
     }
-    EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+    EXPECT_EQ(rmem_flush(a, kTimeoutNs), RMEM_OK);
     for (const std::size_t offset : {0x40U, 0x84U}) {
         rmem_interrupt interrupt;
-        ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kPatienceNs), RMEM_OK) << rmem_last_error();
+        ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kTimeoutNs), RMEM_OK) << rmem_last_error();
         EXPECT_EQ(interrupt.offset, offset);
         EXPECT_EQ(interrupt.value, 0x10 + offset);
         EXPECT_EQ(interrupt.origin, 0U);
@@ -180,7 +180,7 @@ TEST_P(MemoryInC, a_watched_word_interrupts_and_a_marked_one_where_that_is_asked
     ASSERT_EQ(rmem_unmark(a, 0x84, 4), RMEM_OK);
     EXPECT_EQ(rmem_write_word(a, 0x40, 1), RMEM_OK);
     EXPECT_EQ(rmem_write_word(a, 0x84, 1), RMEM_OK);
-    EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+    EXPECT_EQ(rmem_flush(a, kTimeoutNs), RMEM_OK);
     rmem_interrupt interrupt;
     EXPECT_EQ(rmem_next_interrupt(b, &interrupt, 0), RMEM_ETIMEDOUT);
 }
@@ -192,11 +192,11 @@ TEST_P(MemoryInC, nodes_send_each_other_interrupts_with_a_number_and_a_value) {
     EXPECT_EQ(rmem_send_interrupt(a, 1, 2, 0xCD), RMEM_OK);
     EXPECT_EQ(rmem_send_interrupt(a, RMEM_ALL_NODES, 3, 0xEF), RMEM_OK);
     rmem_interrupt interrupt;
-    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kPatienceNs), RMEM_OK) << rmem_last_error();
+    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kTimeoutNs), RMEM_OK) << rmem_last_error();
     EXPECT_EQ(interrupt.kind, static_cast<unsigned>(RMEM_SENT));
     EXPECT_EQ(interrupt.offset, 1U);
     EXPECT_EQ(interrupt.value, 0xABU);
-    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kPatienceNs), RMEM_OK) << rmem_last_error();
+    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kTimeoutNs), RMEM_OK) << rmem_last_error();
     EXPECT_EQ(interrupt.kind, static_cast<unsigned>(RMEM_SENT_TO_ALL));
     EXPECT_EQ(interrupt.offset, 3U);
     EXPECT_EQ(interrupt.value, 0xEFU);
@@ -228,7 +228,7 @@ TEST_P(MemoryInC, interrupts_make_a_descriptor_readable_or_call_a_function) {
     EXPECT_TRUE(eventually([&] { return called.load(std::memory_order_acquire) == 2; }));
     ASSERT_EQ(rmem_on_interrupt(b, nullptr, nullptr), RMEM_OK);
     EXPECT_EQ(rmem_write_word(a, 0, 3), RMEM_OK);
-    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kPatienceNs), RMEM_OK) << rmem_last_error();
+    ASSERT_EQ(rmem_next_interrupt(b, &interrupt, kTimeoutNs), RMEM_OK) << rmem_last_error();
     EXPECT_EQ(interrupt.value, 3U);
 }
 
@@ -265,7 +265,7 @@ TEST_P(MemoryInC, one_process_is_in_two_rings) {
     const OpenNode a(first), b(second), other(other_options);
     EXPECT_EQ(rmem_write_word(a, 0, 1), RMEM_OK);
     EXPECT_EQ(rmem_write_word(other, 0, 2), RMEM_OK);
-    EXPECT_EQ(rmem_wait_change(b, 0, 0, nullptr, kPatienceNs), RMEM_OK);
+    EXPECT_EQ(rmem_wait_change(b, 0, 0, nullptr, kTimeoutNs), RMEM_OK);
     EXPECT_EQ(rmem_load(b, 0), 1U);
     EXPECT_EQ(rmem_load(other, 0), 2U);
 }
@@ -300,7 +300,7 @@ TEST_P(MemoryInC, opening_waits_until_all_nodes_have_come_so_what_the_first_writ
         EXPECT_EQ(rmem_open_with(&a, first.get()), RMEM_OK) << rmem_last_error();
         *opened = 1;
         EXPECT_EQ(rmem_write_word(a, 0x100, 42), RMEM_OK);
-        EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
+        EXPECT_EQ(rmem_flush(a, kTimeoutNs), RMEM_OK);
         EXPECT_EQ(rmem_close(a), RMEM_OK);
     });
     EXPECT_TRUE(eventually([&] {
@@ -313,7 +313,7 @@ TEST_P(MemoryInC, opening_waits_until_all_nodes_have_come_so_what_the_first_writ
     EXPECT_EQ(*opened, 0);
     const OpenNode b(second);
     EXPECT_EQ(writer.wait(), 0);
-    EXPECT_EQ(rmem_wait_change(b, 0x100, 0, nullptr, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(rmem_wait_change(b, 0x100, 0, nullptr, kTimeoutNs), RMEM_OK) << rmem_last_error();
     EXPECT_EQ(rmem_load(b, 0x100), 42U);
     EXPECT_EQ(rmem_await(b, 0), RMEM_OK) << "one that has left has come";
 }
@@ -326,8 +326,8 @@ TEST_P(MemoryInC, awaiting_names_who_is_missing) {
     ::unsetenv("RMEM_AWAIT");
     {
         const OpenNode b(second);
-        EXPECT_EQ(rmem_await(a, kPatienceNs), RMEM_OK) << rmem_last_error();
-        EXPECT_EQ(rmem_await(b, kPatienceNs), RMEM_OK) << rmem_last_error();
+        EXPECT_EQ(rmem_await(a, kTimeoutNs), RMEM_OK) << rmem_last_error();
+        EXPECT_EQ(rmem_await(b, kTimeoutNs), RMEM_OK) << rmem_last_error();
     }
     EXPECT_EQ(rmem_await(a, 0), RMEM_OK) << "one that has left has come";
 }
@@ -335,13 +335,13 @@ TEST_P(MemoryInC, awaiting_names_who_is_missing) {
 TEST_P(MemoryInC, a_flush_that_nobody_else_confirms_says_so) {
     const OpenNode a(first);
     EXPECT_EQ(rmem_write_word(a, 0, 1), RMEM_OK);
-    expect_refused(rmem_flush(a, kPatienceNs), RMEM_ALONE, "no other node");
+    expect_refused(rmem_flush(a, kTimeoutNs), RMEM_ALONE, "no other node");
     {
         const OpenNode b(second);
-        EXPECT_EQ(rmem_await(a, kPatienceNs), RMEM_OK) << rmem_last_error();
-        EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK) << rmem_last_error();
+        EXPECT_EQ(rmem_await(a, kTimeoutNs), RMEM_OK) << rmem_last_error();
+        EXPECT_EQ(rmem_flush(a, kTimeoutNs), RMEM_OK) << rmem_last_error();
     }
-    EXPECT_TRUE(eventually([&] { return rmem_flush(a, kPatienceNs) == RMEM_ALONE; }));
+    EXPECT_TRUE(eventually([&] { return rmem_flush(a, kTimeoutNs) == RMEM_ALONE; }));
 }
 
 TEST_P(MemoryInC, a_struct_is_published_and_read_whole) {
@@ -353,7 +353,7 @@ TEST_P(MemoryInC, a_struct_is_published_and_read_whole) {
     expect_refused(rmem_snapshot(b, 0x100, &seen, sizeof seen), RMEM_EAGAIN, "no whole value");
     EXPECT_EQ(rmem_publish(a, 0x100, &state, sizeof state), RMEM_OK);
     const std::size_t tail = 0x100 + RMEM_PUBLISHED_BYTES(sizeof state) - 4;
-    EXPECT_EQ(rmem_wait_change(b, tail, 0, nullptr, kPatienceNs), RMEM_OK) << rmem_last_error();
+    EXPECT_EQ(rmem_wait_change(b, tail, 0, nullptr, kTimeoutNs), RMEM_OK) << rmem_last_error();
     EXPECT_EQ(rmem_snapshot(b, 0x100, &seen, sizeof seen), RMEM_OK) << rmem_last_error();
     EXPECT_EQ(seen.altitude, 1200.5);
     EXPECT_EQ(seen.frame, 7U);

@@ -30,7 +30,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kPatienceNs = 30'000'000'000;
-constexpr std::size_t kBytes = 65536;
+constexpr std::size_t kStoredBytes = 65536;
 
 struct Way {
     const char* link;
@@ -69,7 +69,7 @@ struct CapturedStores : ::testing::TestWithParam<Way> {
         options.link = GetParam().link;
         options.node = node;
         options.nodes = 2;
-        options.memory_bytes = kBytes;
+        options.memory_bytes = kStoredBytes;
         if (is_remote(parse_link(options.link))) options.settings = settings.data();
         rmem_node* opened = nullptr;
         EXPECT_EQ(rmem_open_with(&opened, &options), RMEM_OK) << rmem_last_error();
@@ -86,7 +86,7 @@ struct CapturedStores : ::testing::TestWithParam<Way> {
         EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK) << rmem_last_error();
         const auto* mine = static_cast<const char*>(rmem_bank(a));
         const auto* others = static_cast<const char*>(rmem_bank(b));
-        EXPECT_EQ(std::memcmp(mine, others, kBytes), 0);
+        EXPECT_EQ(std::memcmp(mine, others, kStoredBytes), 0);
     }
 
     rmem_node* a = open(0);
@@ -241,7 +241,7 @@ TEST_P(CapturedStores, nobody_may_touch_what_lies_before_and_behind_the_memory) 
         for (const char* memory : {own, static_cast<const char*>(rmem_bank(node))}) {
             if (memory == nullptr) continue;
             EXPECT_EQ(rights_at(memory - 1), "---p");
-            EXPECT_EQ(rights_at(memory + kBytes), "---p");
+            EXPECT_EQ(rights_at(memory + kStoredBytes), "---p");
         }
         if (is_captured()) {
             EXPECT_EQ(rights_at(static_cast<const char*>(rmem_bank(node))), "r--s");

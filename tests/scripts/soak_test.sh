@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: check
+# ctest: full
 #
 # scripts/soak, for some seconds on each link, and with daemons whose clients die again and again.
 # By hand it runs for ten minutes.

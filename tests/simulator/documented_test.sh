@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: check
+# ctest: full
 # What docs/ shows of the simulation is what it gives: the table, and the data of the figures.
 set -euo pipefail
 cd "$RMEM_SOURCE_DIR"

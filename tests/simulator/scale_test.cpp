@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check plain
+// ctest: full plain
 // Multicast and barrier on more and more nodes.
 
 #include "simulator/paper/scale.hpp"

@@ -19,6 +19,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -143,6 +144,24 @@ inline std::vector<std::byte> memory_of(Node& node) {
     std::vector<std::byte> bytes(node.size());
     node.read(0, bytes.data(), bytes.size());
     return bytes;
+}
+
+/// Nothing moves but by calls.
+inline RingOptions still() {
+    RingOptions options;
+    options.helper = false;
+    return options;
+}
+
+inline std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
+    return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
+        ->load(std::memory_order_acquire);
+}
+
+/// As if ranks without a helper did not want each write.
+inline void allow_delivery(const TestRing& ring) {
+    for (unsigned r = 0; r < ring.config().ranks; ++r) ring.ring()->rank(r).wants_each_write = 0;
+    ring.ring()->delivery().note_change();
 }
 
 /// A rank on link ring, by its memory.

@@ -91,11 +91,11 @@ protected:
     std::map<unsigned, bool> is_dead;
 };
 
-const std::size_t kSizes[] = {0,     1,     8,          492,       493,    5000,
-                              65536, 65537, kEagerMost, 1'000'000, 3 << 20};
+const std::size_t kDeviceSizes[] = {0,     1,     8,          492,       493,    5000,
+                                    65536, 65537, kEagerMost, 1'000'000, 3 << 20};
 
 TEST_F(DeviceTest, messages_of_any_size_arrive_whether_their_receive_waits_or_not) {
-    for (const std::size_t size : kSizes) {
+    for (const std::size_t size : kDeviceSizes) {
         for (const bool is_expected : {true, false}) {
             auto out = bytes_of(size, 3), in = bytes_of(size, 4);
             if (is_expected) rank(1).receive(0, 7, in, &in);
@@ -122,7 +122,7 @@ TEST_F(DeviceTest, messages_of_any_size_arrive_whether_their_receive_waits_or_no
 }
 
 TEST_F(DeviceTest, parts_on_both_sides_need_not_agree) {
-    for (const std::size_t size : kSizes) {
+    for (const std::size_t size : kDeviceSizes) {
         auto out = bytes_of(size, 5), in = bytes_of(size, 6);
         SendOrder send;
         send.to = 1;
@@ -161,7 +161,8 @@ TEST_F(DeviceTest, the_sender_s_word_and_tag_and_kind_come_along) {
 
 TEST_F(DeviceTest, messages_of_one_sender_are_received_in_their_order_whatever_their_protocol) {
     std::vector<std::vector<std::byte>> out, in;
-    for (unsigned i = 0; i < 60; ++i) out.push_back(bytes_of(kSizes[i * 5 % std::size(kSizes)], i));
+    for (unsigned i = 0; i < 60; ++i)
+        out.push_back(bytes_of(kDeviceSizes[i * 5 % std::size(kDeviceSizes)], i));
     for (auto& bytes : out) rank(0).send(1, 1, bytes);
     for (unsigned i = 0; i < 60; ++i) in.push_back(bytes_of(3 << 20, 99));
     for (unsigned i = 0; i < 60; ++i) {
@@ -211,7 +212,7 @@ TEST_F(DeviceTest, unexpected_messages_take_no_more_than_their_credit_and_all_co
 }
 
 TEST_F(DeviceTest, a_message_that_is_too_long_is_cut) {
-    for (const std::size_t size : kSizes) {
+    for (const std::size_t size : kDeviceSizes) {
         for (const bool is_expected : {true, false}) {
             if (size == 0) continue;
             auto out = bytes_of(size, 3), in = bytes_of(size, 4);
@@ -295,7 +296,7 @@ TEST_F(DeviceTest, of_two_receives_with_one_context_the_first_is_cancelled_first
 }
 
 TEST_F(DeviceTest, a_message_is_peeked_claimed_and_received_or_discarded) {
-    for (const std::size_t size : kSizes) {
+    for (const std::size_t size : kDeviceSizes) {
         auto out = bytes_of(size, 1), next = bytes_of(size, 2), in = bytes_of(size, 3);
         EXPECT_EQ(rank(1).device.peek({kAnySource, 5, 0}, false), nullptr);
         rank(0).send(1, 5, out);
@@ -363,7 +364,7 @@ TEST_F(DeviceTest, copied_bytes_are_the_callers_at_once_and_silent_sends_say_not
 }
 
 TEST_F(DeviceTest, a_message_to_the_sender_itself_arrives) {
-    for (const std::size_t size : kSizes) {
+    for (const std::size_t size : kDeviceSizes) {
         auto out = bytes_of(size, 1), in = bytes_of(size, 2);
         rank(0).send(0, 1, out);
         rank(0).receive(0, 1, in);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: apart
+//
 // What Fast Messages do with frames that no node of the library sends: drop them, count them, go
 // on.
 #include "ports/fm/frame.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 // Fast Messages and nodes that die, leave and come back, on a network that loses, and beside the
 // billboard's own calls.
 #include "tests/ports/fm/fm_support.hpp"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: apart
+//
 // That the checks of Fast Messages bite. The sources are compiled in, since the library shows its C
 // functions alone.
 #include "ports/fm/fm1.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check apart
 // Best effort and flow control, broadcast, groups' ports, and what happens when nobody reads.
 #include "tests/support/gamma_ranks.hpp"
 

@@ -59,7 +59,7 @@ std::vector<std::byte> receive(MunetEndpoint& at, int* result, Address* from = n
     data.resize(static_cast<std::size_t>(std::max(*result, 0)));
     return data;
 }
-std::uint32_t receive_number(MunetEndpoint& at) {
+std::uint32_t next_number(MunetEndpoint& at) {
     std::uint32_t number = ~0U;
     const int result = at.program().recv(&number, sizeof number, nullptr);
     EXPECT_EQ(result, 4);
@@ -192,7 +192,7 @@ TEST(MunetRelay, sends_to_oneself) {
     auto& a = node.create();
     ASSERT_EQ(send(a, a, 17), 0);
     node.settle();
-    EXPECT_EQ(receive_number(a), 17U);
+    EXPECT_EQ(next_number(a), 17U);
 }
 
 TEST(MunetRelay, refuses_messages_that_can_never_fit) {
@@ -268,7 +268,7 @@ TEST(MunetRelay, moves_a_long_message_in_pieces_and_others_in_between) {
     auto &c = node.create(), &d = node.create();
     ASSERT_EQ(send(c, d, 0), 0);
     node.settle();
-    ASSERT_EQ(receive_number(d), 0U);
+    ASSERT_EQ(next_number(d), 0U);
     ASSERT_EQ(send(a, b, pattern(100'000, 1), true), 0);
     node.turn();
     int result = 0;
@@ -276,7 +276,7 @@ TEST(MunetRelay, moves_a_long_message_in_pieces_and_others_in_between) {
     EXPECT_EQ(result, -EAGAIN) << "100 kB take more than one turn";
     ASSERT_EQ(send(c, d, 1), 0);
     node.turn();
-    EXPECT_EQ(receive_number(d), 1U) << "others do not wait for it";
+    EXPECT_EQ(next_number(d), 1U) << "others do not wait for it";
     node.settle();
     EXPECT_EQ(receive(b, &result), pattern(100'000, 1));
 }
@@ -293,7 +293,7 @@ TEST(MunetRelay, shows_nothing_old_behind_what_came_while_a_long_message_was_mov
         node.settle();
         int result = 0;
         ASSERT_EQ(receive(b, &result), data) << i;
-        ASSERT_EQ(receive_number(b), i);
+        ASSERT_EQ(next_number(b), i);
         receive(b, &result);
         ASSERT_EQ(result, -EAGAIN) << i;
     }
@@ -312,7 +312,7 @@ TEST(MunetRelay, lets_a_sender_wait_once_its_share_is_used_up_and_go_on_when_it_
     }
     EXPECT_EQ(sent, share);
     EXPECT_EQ(send(a, b, sent), -ETIMEDOUT);
-    for (unsigned i = 0; i < share; ++i) EXPECT_EQ(receive_number(b), i);
+    for (unsigned i = 0; i < share; ++i) EXPECT_EQ(next_number(b), i);
     node.settle();
     EXPECT_EQ(send(a, b, 5), 0);
     EXPECT_EQ(b.count(Counter::credits), 4U) << "one for each quarter of the share";
@@ -324,10 +324,10 @@ TEST(MunetRelay, returns_credit_with_messages_the_other_way) {
     for (unsigned i = 0; i < 20'000; ++i) {
         ASSERT_EQ(send(a, b, i), 0) << i;
         node.settle();
-        ASSERT_EQ(receive_number(b), i);
+        ASSERT_EQ(next_number(b), i);
         ASSERT_EQ(send(b, a, i), 0) << i;
         node.settle();
-        ASSERT_EQ(receive_number(a), i);
+        ASSERT_EQ(next_number(a), i);
     }
     EXPECT_EQ(a.count(Counter::credits) + b.count(Counter::credits), 0U)
         << "no message only for credit";
@@ -400,8 +400,8 @@ TEST(MunetRelay,
     EXPECT_GT(b.count(Counter::no_room), 1000U);
     ASSERT_EQ(send(a, c, 1), 0);
     node.settle();
-    EXPECT_EQ(receive_number(c), 0U);
-    EXPECT_EQ(receive_number(c), 1U);
+    EXPECT_EQ(next_number(c), 0U);
+    EXPECT_EQ(next_number(c), 1U);
 }
 
 TEST(MunetRelay, believes_nobody_to_have_consumed_what_was_never_there) {
@@ -422,8 +422,8 @@ TEST(MunetRelay, lets_nobody_make_a_receiver_keep_more_than_the_longest_message)
     ASSERT_EQ(send(a, b, 0), 0);
     ASSERT_EQ(send(c, b, 0), 0);
     node.settle();
-    receive_number(b);
-    receive_number(b);
+    next_number(b);
+    next_number(b);
     const std::size_t most = most_bytes(node.geometry(0, 65536).share());
     Liar lies(a);
     lies.skip(2);  // asking, and the first message
@@ -440,7 +440,7 @@ TEST(MunetRelay, lets_nobody_make_a_receiver_keep_more_than_the_longest_message)
     EXPECT_EQ(a.count(Counter::over_credit), 0U) << "all of it came";
     EXPECT_EQ(send(c, b, 5), 0);
     node.settle();
-    EXPECT_EQ(receive_number(b), 5U);
+    EXPECT_EQ(next_number(b), 5U);
 }
 
 // ---- Destinations
@@ -466,7 +466,7 @@ TEST(MunetRelay, admits_no_more_senders_than_places_and_gives_those_of_the_dead_
     EXPECT_EQ(b.count(Counter::turned_away), 1U);
     node.destroy(*senders[0]);
     EXPECT_EQ(send(*senders[4], b, 1), -EUSERS) << "what the dead one sent still takes its share";
-    EXPECT_EQ(receive_number(b), 1U);
+    EXPECT_EQ(next_number(b), 1U);
     EXPECT_EQ(send(*senders[4], b, 1), 0);
 }
 
@@ -492,7 +492,7 @@ TEST(MunetRelay, tells_senders_once_that_an_endpoint_is_gone_and_they_may_reach_
     ASSERT_EQ(c.address(), there);
     EXPECT_EQ(send(a, c, 3), 0);
     node.settle();
-    EXPECT_EQ(receive_number(c), 3U) << "and nothing that was sent to its predecessor";
+    EXPECT_EQ(next_number(c), 3U) << "and nothing that was sent to its predecessor";
 }
 
 TEST(MunetRelay, takes_what_an_endpoint_had_sent_before_it_was_destroyed) {
@@ -503,9 +503,9 @@ TEST(MunetRelay, takes_what_an_endpoint_had_sent_before_it_was_destroyed) {
     ASSERT_EQ(send(a, b, 2), 0);
     node.destroy(a);
     int result = 0;
-    EXPECT_EQ(receive_number(b), 1U);
+    EXPECT_EQ(next_number(b), 1U);
     EXPECT_EQ(receive(b, &result), pattern(60'000, 4));
-    EXPECT_EQ(receive_number(b), 2U);
+    EXPECT_EQ(next_number(b), 2U);
 }
 
 TEST(MunetRelay, goes_on_when_a_destination_ends_while_a_message_is_moved_to_it) {
@@ -518,8 +518,8 @@ TEST(MunetRelay, goes_on_when_a_destination_ends_while_a_message_is_moved_to_it)
     node.destroy(b);
     node.settle();
     EXPECT_EQ(a.count(Counter::undelivered), 1U);
-    EXPECT_EQ(receive_number(c), 1U);
-    EXPECT_EQ(receive_number(c), 2U);
+    EXPECT_EQ(next_number(c), 1U);
+    EXPECT_EQ(next_number(c), 2U);
 }
 
 TEST(MunetRelay, has_numbers_for_256_endpoints_and_gives_them_out_again) {

@@ -20,7 +20,7 @@ namespace {
 using test::RingName;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::int64_t kMeetNs = 30'000'000'000;
 
 RingConfig config_of(const RingName& name, LinkKind link, const char* timing = "none") {
     RingConfig config;
@@ -33,7 +33,7 @@ RingConfig config_of(const RingName& name, LinkKind link, const char* timing = "
 }
 
 std::shared_ptr<Ring> open(const RingConfig& config) {
-    return Ring::open(config, Deadline::in(kPatienceNs));
+    return Ring::open(config, Deadline::in(kMeetNs));
 }
 
 std::uint32_t word_of(const Ring& ring, unsigned node, std::size_t offset) {
@@ -60,7 +60,7 @@ protected:
     void write_alone(unsigned rank, std::size_t offset, std::uint32_t value) const {
         Node node(config_, {rank, rank});
         EXPECT_EQ(node.write_word(offset, value), WriteResult::ok);
-        EXPECT_TRUE(node.flush(Deadline::in(kPatienceNs)));
+        EXPECT_TRUE(node.flush(Deadline::in(kMeetNs)));
     }
 
     const RingName name_;
@@ -92,9 +92,9 @@ TEST_P(StayingRing, undoes_no_newer_write_with_an_older_one_from_a_log) {
     {
         Node a(ring, {0, 0}), b(ring, {1, 1});
         EXPECT_EQ(a.write_word(0x40, 1), WriteResult::ok);
-        ASSERT_TRUE(a.flush(Deadline::in(kPatienceNs)));
+        ASSERT_TRUE(a.flush(Deadline::in(kMeetNs)));
         EXPECT_EQ(b.write_word(0x40, 2), WriteResult::ok);
-        ASSERT_TRUE(b.flush(Deadline::in(kPatienceNs)));
+        ASSERT_TRUE(b.flush(Deadline::in(kMeetNs)));
     }
     Node b(ring, {1, 1});
     b.poll();
@@ -162,12 +162,12 @@ TEST(OperatorsSeat, writes_into_a_ring_of_which_all_ranks_are_taken) {
         {
             Node from_outside(ring, {2, 0});
             EXPECT_EQ(from_outside.write_word(0x40, 7), WriteResult::ok);
-            EXPECT_TRUE(from_outside.flush(Deadline::in(kPatienceNs)));
+            EXPECT_TRUE(from_outside.flush(Deadline::in(kMeetNs)));
             EXPECT_EQ(code_of([&] { Node(ring, {2, 1}); }), Errc::rank_taken) << "one at a time";
         }
         EXPECT_EQ(a.load(0x40), 7U) << "the node that it wrote as";
         EXPECT_EQ(b.load(0x40), 7U);
-        const auto interrupt = b.next_interrupt(Deadline::in(kPatienceNs));
+        const auto interrupt = b.next_interrupt(Deadline::in(kMeetNs));
         ASSERT_TRUE(interrupt);
         EXPECT_EQ(interrupt->origin, 0U);
         EXPECT_EQ(ring->joined_ranks(), 2U) << "it is no rank";
@@ -192,9 +192,9 @@ TEST(OperatorsSeat, is_there_beside_as_many_ranks_as_a_ring_can_have) {
     last.watch(0x40, 4);
     Node from_outside(ring, {kMaxRanks, 0});
     EXPECT_EQ(from_outside.write_word(0x40, 7), WriteResult::ok);
-    EXPECT_TRUE(from_outside.flush(Deadline::in(kPatienceNs)));
+    EXPECT_TRUE(from_outside.flush(Deadline::in(kMeetNs)));
     EXPECT_EQ(last.load(0x40), 7U);
-    const auto interrupt = last.next_interrupt(Deadline::in(kPatienceNs));
+    const auto interrupt = last.next_interrupt(Deadline::in(kMeetNs));
     ASSERT_TRUE(interrupt);
     EXPECT_EQ(interrupt->value, 7U);
 }

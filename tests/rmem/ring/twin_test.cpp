@@ -26,7 +26,7 @@ using test::eventually;
 using test::RingName;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPatienceNs = 20'000'000'000;
+constexpr std::int64_t kTwinNs = 20'000'000'000;
 
 struct TwinTest : ::testing::Test {
     RingName name;
@@ -42,7 +42,7 @@ struct TwinTest : ::testing::Test {
         config.user_bytes = 8192;
         return Ring::open(config, Deadline::never());
     }
-    std::unique_ptr<Twin> keep(std::int64_t patience_ns = kPatienceNs) const {
+    std::unique_ptr<Twin> keep(std::int64_t patience_ns = kTwinNs) const {
         return std::make_unique<Twin>(*ring, 0, Deadline::in(patience_ns));
     }
     void write(std::size_t offset, std::uint32_t value) {
@@ -120,13 +120,13 @@ TEST_F(TwinTest, a_second_keeper_is_refused) {
     Child second([&] {
         const auto mine = open();
         try {
-            const Twin another(*mine, 0, Deadline::in(kPatienceNs));
+            const Twin another(*mine, 0, Deadline::in(kTwinNs));
             ::_exit(3);
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), Errc::rank_taken);
             EXPECT_THAT(error.what(), HasSubstr("node 0"));
         }
-        const Twin of_another_node(*mine, 1, Deadline::in(kPatienceNs));
+        const Twin of_another_node(*mine, 1, Deadline::in(kTwinNs));
     });
     EXPECT_EQ(second.wait(), 0);
     store(4, 1);
@@ -136,7 +136,7 @@ TEST_F(TwinTest, a_second_keeper_is_refused) {
 TEST_F(TwinTest, one_killed_without_a_word_is_followed_by_the_next) {
     Child keeper([&] {
         const auto mine = open();
-        const Twin twin(*mine, 0, Deadline::in(kPatienceNs));
+        const Twin twin(*mine, 0, Deadline::in(kTwinNs));
         ::raise(SIGSTOP);
     });
     keeper.await_stop();

@@ -189,7 +189,7 @@ private:
 
 // ---- Executing them
 
-sigjmp_buf back;
+sigjmp_buf back_from_forms;
 volatile int raised = 0;
 
 /// An instruction that may not be, or is not there, is left.
@@ -199,7 +199,7 @@ public:
         struct sigaction action {};
         action.sa_handler = [](int signal) {
             raised = signal;
-            ::siglongjmp(back, 1);
+            ::siglongjmp(back_from_forms, 1);
         };
         action.sa_flags = SA_ONSTACK;
         for (std::size_t i = 0; i < kSignals.size(); ++i)
@@ -290,7 +290,7 @@ public:
             state.registers.general[form.by] = address;
         state.registers.image = state.image.data();
         raised = 0;
-        if (::sigsetjmp(back, 1) != 0) {
+        if (::sigsetjmp(back_from_forms, 1) != 0) {
             asm volatile("fninit\n\tcld");
             const unsigned usual = 0x1F80;
             asm volatile("ldmxcsr %0" ::"m"(usual));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: plain
+// ctest: plain apart
 
 /// Each instruction that stores does to a view, its registers and its flags what it does to plain
 /// memory. Both are run: the one by the processor, the other by the fault's handler.

@@ -25,7 +25,7 @@ using stores::PageWatchKind;
 using stores::ScannedStores;
 
 constexpr std::size_t kPages = 300;
-constexpr std::size_t kBytes = kPages * stores::kPageBytes - 64;
+constexpr std::size_t kScannedBytes = kPages * stores::kPageBytes - 64;
 
 struct ScannedStoresTest : ::testing::TestWithParam<PageWatchKind> {
     RingName name;
@@ -38,7 +38,7 @@ struct ScannedStoresTest : ::testing::TestWithParam<PageWatchKind> {
         config.name = name.get();
         config.nodes = config.ranks = 2;
         config.link = LinkKind::ring;
-        config.user_bytes = kBytes;
+        config.user_bytes = kScannedBytes;
         return Ring::open(config, Deadline::never());
     }
     void SetUp() override {
@@ -74,8 +74,8 @@ TEST_P(ScannedStoresTest, only_words_that_change_are_taken_neighbours_together) 
     EXPECT_EQ(taken(), std::vector<Taken>{});
     scanned->memory()[13] = std::byte{5};
     EXPECT_EQ(taken(), (std::vector<Taken>{{12, 4}}));
-    word(kBytes - 4) = 3;
-    EXPECT_EQ(taken(), (std::vector<Taken>{{kBytes - 4, 4}}));
+    word(kScannedBytes - 4) = 3;
+    EXPECT_EQ(taken(), (std::vector<Taken>{{kScannedBytes - 4, 4}}));
 }
 
 TEST_P(ScannedStoresTest, a_page_that_has_cooled_is_watched_as_at_first) {
@@ -88,13 +88,13 @@ TEST_P(ScannedStoresTest, a_page_that_has_cooled_is_watched_as_at_first) {
 }
 
 TEST_P(ScannedStoresTest, a_program_that_fills_its_memory_loses_nothing) {
-    std::memset(scanned->memory(), 7, kBytes);
+    std::memset(scanned->memory(), 7, kScannedBytes);
     await_taken();
     std::set<std::size_t> words;
     for (const auto& [offset, bytes] : taker.taken()) {
         for (std::size_t at = 0; at < bytes; at += kWordBytes) words.insert(offset + at);
     }
-    EXPECT_EQ(words.size(), kBytes / kWordBytes);
+    EXPECT_EQ(words.size(), kScannedBytes / kWordBytes);
 }
 
 TEST_P(ScannedStoresTest, what_finds_no_room_is_offered_again) {
@@ -151,12 +151,13 @@ TEST_P(ScannedStoresTest, threads_may_store_anywhere_at_once) {
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < 3; ++t) {
         threads.emplace_back([&, t] {
-            for (std::uint32_t i = 1; i <= 2000; ++i) word((i * 37 + t) % (kBytes / 4) * 4) = i;
+            for (std::uint32_t i = 1; i <= 2000; ++i)
+                word((i * 37 + t) % (kScannedBytes / 4) * 4) = i;
         });
     }
     for (auto& thread : threads) thread.join();
     await_taken();
-    EXPECT_EQ(std::memcmp(ring->bank(0), ring->twin(0), kBytes), 0);
+    EXPECT_EQ(std::memcmp(ring->bank(0), ring->twin(0), kScannedBytes), 0);
 }
 
 TEST_P(ScannedStoresTest, what_is_stored_last_is_taken_at_the_end) {
@@ -185,13 +186,13 @@ TEST_P(ScannedStoresTest, the_system_stores_where_it_asks_this_library) {
     ::close(file);
 }
 
-sigjmp_buf back;
+sigjmp_buf back_from_scanned;
 
 TEST_P(ScannedStoresTest, the_programs_own_faults_are_its_handlers) {
     scanned.reset();
     Child program([&] {
         struct sigaction action {};
-        action.sa_handler = [](int) { ::siglongjmp(back, 1); };
+        action.sa_handler = [](int) { ::siglongjmp(back_from_scanned, 1); };
         ::sigaction(SIGSEGV, &action, nullptr);
         const auto mine = open();
         StoringTaker own_taker{mine->bank(0)};
@@ -201,7 +202,7 @@ TEST_P(ScannedStoresTest, the_programs_own_faults_are_its_handlers) {
         volatile int faults = 0;
         for (std::uint32_t i = 1; i <= 3; ++i) {
             words[i * 1024] = i;
-            if (::sigsetjmp(back, 1) == 0) {
+            if (::sigsetjmp(back_from_scanned, 1) == 0) {
                 static_cast<void>(*nowhere);
             } else {
                 faults = faults + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: full
 // What holds for any load, with faults and without.
 #include "rmem/base/hash.hpp"
 #include "rmem/base/random.hpp"

@@ -16,6 +16,7 @@ namespace {
 
 using test::Child;
 using test::eventually;
+using test::in_bank;
 using test::RingRank;
 using test::SharedValue;
 using test::TestRing;
@@ -23,11 +24,6 @@ using test::TestRing;
 constexpr std::uint32_t kBefore = 10;
 constexpr std::size_t kBlock = 256;
 constexpr std::uint32_t kBlockWord = 0x55555555;
-
-std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
-    return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
-        ->load(std::memory_order_acquire);
-}
 
 /// Rank 0 writes words, then a block, and is killed or stopped; the other two only wait. All of it
 /// in children, since the mark is read when a process passes its first one.

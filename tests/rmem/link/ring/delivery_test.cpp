@@ -22,17 +22,15 @@ struct PlantedBug {
 
 namespace {
 
+using test::allow_delivery;
 using test::eventually;
 using test::faulty;
+using test::in_bank;
 using test::kPatienceNs;
 using test::RingRank;
 using test::RingSpec;
+using test::still;
 using test::TestRing;
-
-std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
-    return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
-        ->load(std::memory_order_acquire);
-}
 
 const LogHeader& log_of(const TestRing& ring, unsigned rank) {
     return ring.ring()->log(rank).header();
@@ -40,18 +38,6 @@ const LogHeader& log_of(const TestRing& ring, unsigned rank) {
 
 bool delivers(const TestRing& ring, unsigned rank) {
     return log_of(ring, rank).deliverer.load() != 0;
-}
-
-RingOptions still() {
-    RingOptions options;
-    options.helper = false;
-    return options;
-}
-
-/// As if ranks without a helper did not want each write.
-void allow_delivery(const TestRing& ring) {
-    for (unsigned r = 0; r < ring.config().ranks; ++r) ring.ring()->rank(r).wants_each_write = 0;
-    ring.ring()->delivery().note_change();
 }
 
 RingOptions that_sees_each_write() {

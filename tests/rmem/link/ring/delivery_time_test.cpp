@@ -26,7 +26,7 @@ using test::TestRing;
 constexpr unsigned kNodes = 3;
 constexpr unsigned kLooker = 2;  // the node that nobody runs, and that does not write
 constexpr std::uint32_t kLeast = 20, kMost = 5'000;
-constexpr std::int64_t kTimeNs = 40'000'000, kPatienceNs = 30'000'000'000;
+constexpr std::int64_t kTimeNs = 40'000'000, kMostNs = 30'000'000'000;
 constexpr std::int64_t kStuckNs = 500'000'000;
 
 class RingDeliveryTime : public ::testing::TestWithParam<std::string> {};
@@ -45,7 +45,7 @@ std::uint32_t least_ns(const TimingProfile& profile, unsigned hops) {
 }
 
 /// The time as a word on its way: the low half of the clock, and never 0.
-std::uint32_t clock_word() {
+std::uint32_t sent_at_word() {
     return static_cast<std::uint32_t>(now_ns()) | 1U;
 }
 
@@ -58,7 +58,7 @@ public:
     void look() {
         const std::uint32_t value = word_.load(std::memory_order_acquire);
         if (value == last_) return;
-        youngest_ = std::min(youngest_, clock_word() + 1 - value);
+        youngest_ = std::min(youngest_, sent_at_word() + 1 - value);
         last_ = value;
         ++seen_;
     }
@@ -87,7 +87,7 @@ TEST_P(RingDeliveryTime, of_a_word_that_its_writer_brings_is_not_before_the_wire
     std::array<Looker, 2> looks{Looker(ring, kLooker, 0), Looker(ring, kLooker, 1)};
     std::atomic<unsigned> writing{2};
     std::atomic<bool> has_seen{false};
-    const Deadline patience = Deadline::in(kPatienceNs);
+    const Deadline patience = Deadline::in(kMostNs);
     std::vector<std::thread> threads;
     for (unsigned n = 0; n < 2; ++n) {
         threads.emplace_back([&, n] {
@@ -99,7 +99,7 @@ TEST_P(RingDeliveryTime, of_a_word_that_its_writer_brings_is_not_before_the_wire
             };
             for (std::uint32_t i = 0; !is_enough(i); ++i) {
                 writers[n]->wait_for_room(kWordBytes);
-                writers[n]->memory.post_word(n * kLineBytes, clock_word());
+                writers[n]->memory.post_word(n * kLineBytes, sent_at_word());
                 others[n].look();
             }
             --writing;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan
+// ctest: tsan apart
 #include "rmem/link/ring/engine.hpp"
 #include "tests/support/broken.hpp"
 #include "tests/support/test_ring.hpp"
@@ -29,13 +29,8 @@ struct PlantedBug {
 namespace {
 
 using test::RingRank;
+using test::still;
 using test::TestRing;
-
-RingOptions still() {
-    RingOptions options;
-    options.helper = false;
-    return options;
-}
 
 TEST(RingEngineArrival, a_write_is_never_early_in_the_bank) {
     TestRing ring({.timing = "scramnet-burst"});

@@ -14,15 +14,10 @@ namespace rmem {
 namespace {
 
 using test::RingRank;
+using test::still;
 using test::TestRing;
 
-constexpr unsigned kNodes = 5;
-
-RingOptions still() {
-    RingOptions options;
-    options.helper = false;
-    return options;
-}
+constexpr unsigned kBacklogNodes = 5;
 
 void stay_away(std::int64_t ns) {
     const std::int64_t end = now_ns() + ns;
@@ -38,7 +33,7 @@ std::map<std::size_t, std::int64_t> arrivals_at(unsigned node, const TestRing& r
         unsigned origin;
     };
     std::vector<Written> all;
-    for (unsigned r = 0; r < kNodes; ++r) {
+    for (unsigned r = 0; r < kBacklogNodes; ++r) {
         LogReader log(ring.ring()->log(r), LogReader::Role::observer);
         log.seek(log.oldest());
         LogReader::Entry entry;
@@ -47,7 +42,7 @@ std::map<std::size_t, std::int64_t> arrivals_at(unsigned node, const TestRing& r
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const Written& a, const Written& b) { return a.at_ns < b.at_ns; });
-    WireModel model(ring.config().timing, kNodes, all.front().at_ns);
+    WireModel model(ring.config().timing, kBacklogNodes, all.front().at_ns);
     for (const Written& write : all) {
         WireWrite submitted;
         submitted.origin = static_cast<std::uint16_t>(write.origin);
@@ -66,17 +61,17 @@ std::map<std::size_t, std::int64_t> arrivals_at(unsigned node, const TestRing& r
 class Backlog : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Backlog, nothing_is_early_for_an_engine_that_was_away) {
-    TestRing ring({.nodes = kNodes, .timing = GetParam()});
+    TestRing ring({.nodes = kBacklogNodes, .timing = GetParam()});
     RingRank reader(ring, 0, still());
     std::vector<std::unique_ptr<RingRank>> writers;
-    for (unsigned n = 1; n < kNodes; ++n)
+    for (unsigned n = 1; n < kBacklogNodes; ++n)
         writers.push_back(std::make_unique<RingRank>(ring, n, still()));
     Random random(11);
     std::map<std::size_t, std::int64_t> seen;
     std::size_t words = 0;
     for (unsigned turn = 0; turn < 400; ++turn) {
         for (std::uint64_t n = random.below(25); n > 0; --n) {
-            writers[random.below(kNodes - 1)]->memory.post_word(words++ * 4, 1);
+            writers[random.below(kBacklogNodes - 1)]->memory.post_word(words++ * 4, 1);
             if (turn % 2 == 0 && random.below(3) == 0)
                 stay_away(static_cast<std::int64_t>(random.below(4000)));
         }

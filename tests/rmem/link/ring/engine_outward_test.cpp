@@ -16,30 +16,16 @@
 namespace rmem {
 namespace {
 
+using test::allow_delivery;
+using test::in_bank;
 using test::kPatienceNs;
 using test::RingRank;
+using test::still;
 using test::TestRing;
-
-std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
-    return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
-        ->load(std::memory_order_acquire);
-}
 
 /// Of the log of rank 0.
 std::uint64_t head_of(const TestRing& ring) {
     return ring.ring()->log(0).header().head;
-}
-
-RingOptions still() {
-    RingOptions options;
-    options.helper = false;
-    return options;
-}
-
-/// As if ranks without a helper did not want each write.
-void allow_delivery(const TestRing& ring) {
-    for (unsigned r = 0; r < ring.config().ranks; ++r) ring.ring()->rank(r).wants_each_write = 0;
-    ring.ring()->delivery().note_change();
 }
 
 TEST(RingOutward, a_flush_brings_what_is_under_way_to_nodes_that_nobody_runs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check tsan
+// ctest: check tsan apart
 #include "rmem/link/ring/engine.hpp"
 
 #include "rmem/base/random.hpp"
@@ -36,13 +36,8 @@ namespace {
 using test::faulty;
 using test::RingRank;
 using test::RingSpec;
+using test::still;
 using test::TestRing;
-
-RingOptions still() {
-    RingOptions options;
-    options.helper = false;
-    return options;
-}
 
 /// The time as a word on its way: the low half of the clock.
 std::uint32_t clock_word() {

@@ -14,15 +14,10 @@ namespace rmem {
 namespace {
 
 using test::RingRank;
+using test::still;
 using test::TestRing;
 
 /// Without helpers nobody else changes what is compared.
-RingOptions still() {
-    RingOptions options;
-    options.helper = false;
-    return options;
-}
-
 TEST(RingMemoryFork, is_left_to_the_parent_by_a_child_that_destroys_it) {
     TestRing ring({.nodes = 2});
     auto a = std::make_unique<RingRank>(ring, 0, still());

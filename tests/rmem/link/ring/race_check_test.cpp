@@ -56,7 +56,7 @@ TEST_F(RaceCheck, what_lies_outside_the_bank_is_ignored) {
 }
 
 TEST_F(RaceCheck, a_line_names_nodes_offset_and_times) {
-    const std::string line = to_string({0x40, 2, 1, 150, 100, 200});
+    const std::string line = rmem::to_string(WriterRace{0x40, 2, 1, 150, 100, 200});
     EXPECT_THAT(line, HasSubstr("nodes 1 and 2"));
     EXPECT_THAT(line, HasSubstr("0x40"));
     EXPECT_THAT(line, HasSubstr("node 1 at 100 ns"));

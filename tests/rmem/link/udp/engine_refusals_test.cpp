@@ -21,7 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::int64_t kRefusalNs = 30'000'000'000;
 
 /// Two nodes of a ring that refuse each other, on links udp and fabric.
 class Refusals : public ::testing::TestWithParam<LinkKind> {
@@ -44,7 +44,7 @@ protected:
         engines_[node].reset();
         rings_[node].reset();
         configs_[node] = config;
-        rings_[node] = Ring::open(config, Deadline::in(kPatienceNs), node);
+        rings_[node] = Ring::open(config, Deadline::in(kRefusalNs), node);
     }
     void start(unsigned node, std::optional<std::byte> key = std::nullopt) {
         engines_[node].reset();
@@ -69,7 +69,7 @@ protected:
         return std::make_unique<Socket>(socket);
     }
     [[nodiscard]] bool eventually(const std::function<bool()>& holds) {
-        const Deadline deadline = Deadline::in(kPatienceNs);
+        const Deadline deadline = Deadline::in(kRefusalNs);
         while (!holds()) {
             if (deadline.passed(now_ns())) return false;
             for (const auto& engine : engines_) {

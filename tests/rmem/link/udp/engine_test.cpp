@@ -28,7 +28,7 @@
 namespace rmem::udp {
 namespace {
 
-constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::int64_t kArrivalNs = 30'000'000'000;
 
 const std::byte* bytes_of(const std::uint32_t& word) {
     return reinterpret_cast<const std::byte*>(&word);
@@ -45,7 +45,7 @@ protected:
         config.user_bytes = 65536;
         test::stay_on_this_host(name.get());
         for (unsigned n = 0; n < 2; ++n) {
-            rings[n] = Ring::open(config, Deadline::in(kPatienceNs), n);
+            rings[n] = Ring::open(config, Deadline::in(kArrivalNs), n);
         }
     }
 
@@ -53,7 +53,7 @@ protected:
         const auto kind = rank ? EngineKind::program : EngineKind::daemon;
         auto engine =
             std::make_unique<Engine>(*rings[node], EngineSettings::read(config), kind, rank);
-        engine->join(Deadline::in(kPatienceNs));
+        engine->join(Deadline::in(kArrivalNs));
         return engine;
     }
     static bool post(Engine& engine, std::uint32_t value) {
@@ -101,7 +101,7 @@ protected:
         return static_cast<RankState>(rings[at]->rank(rank).state.load());
     }
     static bool eventually(Engine& runs, const std::function<bool()>& holds) {
-        const Deadline deadline = Deadline::in(kPatienceNs);
+        const Deadline deadline = Deadline::in(kArrivalNs);
         while (!holds()) {
             if (deadline.passed(now_ns())) return false;
             runs.run();
@@ -193,7 +193,7 @@ TEST_F(EngineTest, what_is_streamed_is_open_is_soon_overdue_and_leaves_in_a_run)
         ASSERT_TRUE(engine->own().put({now, {0, 1, 0}, {5}}));
     };
     EXPECT_FALSE(engine->coalesces());
-    append(now_ns() + kPatienceNs);
+    append(now_ns() + kArrivalNs);
     EXPECT_TRUE(engine->coalesces());
     EXPECT_FALSE(engine->is_completed());
     EXPECT_FALSE(engine->is_overdue());
@@ -321,7 +321,7 @@ TEST_F(EngineTest, takes_what_others_write_for_a_wait_in_the_users_memory_alone)
             record.written_ns = now_ns();
             ASSERT_EQ(other->put(record, bytes_of(round)), 1U);
             other->commit(now_ns());
-            const Deadline soon = Deadline::in(kPatienceNs);
+            const Deadline soon = Deadline::in(kArrivalNs);
             while (word != round) {
                 other->run();
                 engine->run(Leaving::what_is_due);
@@ -466,10 +466,10 @@ TEST_F(EngineTest, has_the_program_that_runs_it_look_once_more_before_it_sleeps)
     ask_attention(*rings[1], 2, kAttentionSleeping);
     std::atomic<bool> is_over{false};
     std::thread program([&] {
-        to->sleep(kPatienceNs);
+        to->sleep(kArrivalNs);
         is_over = true;
     });
-    const Deadline deadline = Deadline::in(kPatienceNs / 2);
+    const Deadline deadline = Deadline::in(kArrivalNs / 2);
     while (!is_over && !deadline.passed(now_ns())) {
         if (to->sleeps()) {
             post(*from, 2);
@@ -518,7 +518,7 @@ TEST_F(EngineTest, is_polled_actively_by_its_helper_while_something_is_open) {
         const std::uint64_t before = helper.takeovers();
         post_until_coalescing(*engine);
         helper.watch_actively();
-        const Deadline deadline = Deadline::in(kPatienceNs);
+        const Deadline deadline = Deadline::in(kArrivalNs);
         while (engine->coalesces()) {
             helper.attend();
             ASSERT_FALSE(deadline.passed(now_ns())) << "nobody has sent it";

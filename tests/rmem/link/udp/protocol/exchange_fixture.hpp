@@ -28,7 +28,7 @@ struct Weather {
     std::int64_t jitter_ns = 0;
 };
 
-inline constexpr std::uint64_t kRing = 0x1234;
+inline constexpr std::uint64_t kExchangeRing = 0x1234;
 inline constexpr std::size_t kBankWords = 1024;
 
 inline MasterKey key_of_bytes(unsigned value) {
@@ -127,7 +127,7 @@ public:
         ExchangeConfig config;
         config.node = static_cast<std::uint16_t>(node);
         config.nodes = count;
-        config.ring = kRing;
+        config.ring = kExchangeRing;
         config.incarnation = config.first_incarnation = 100 + node;
         config.seed = node + 1;
         config.salt = 55 * node;

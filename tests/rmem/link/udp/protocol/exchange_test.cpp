@@ -135,7 +135,7 @@ void send_word(Hosts& hosts, unsigned node) {
 unsigned echoes_in(const std::vector<std::byte>& bytes) {
     Datagram datagram;
     Sections sections;
-    EXPECT_EQ(read_datagram(bytes, kRing, kDefaultPayload, datagram), Refusal::none);
+    EXPECT_EQ(read_datagram(bytes, kExchangeRing, kDefaultPayload, datagram), Refusal::none);
     EXPECT_EQ(read_sections(datagram, sections), Refusal::none);
     return static_cast<unsigned>(
         std::count_if(sections.begin(), sections.end(),
@@ -257,7 +257,7 @@ TEST(Exchange, takes_no_batch_that_it_could_not_forward) {
     }
     std::vector<std::byte> buffer(kMostPayload);
     DatagramWriter writer(buffer, kMostPayload);
-    writer.begin({TagKind::none, 0, kRing, 100, 0, 1'000'000});
+    writer.begin({TagKind::none, 0, kExchangeRing, 100, 0, 1'000'000});
     ASSERT_TRUE(writer.add_batch(body));
     hosts[1].on_datagram(writer.finish(), hosts.now);
     EXPECT_EQ(hosts[1].counters().outside, 1U);
