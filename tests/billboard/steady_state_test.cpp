@@ -80,7 +80,7 @@ namespace {
 constexpr int kWarmUp = 1'000;
 constexpr int kSteadyMessages = 3'000;
 constexpr int kStumble = 512;  // a receiver falls back once in this many messages
-constexpr std::size_t kLarge = 1024;
+constexpr std::size_t kSteadyBytes = 1024;
 constexpr unsigned kMostRanks = 4;  // that one check looks at
 
 /// Two that spin must not share a processor: nothing would make one give way to the other.
@@ -175,12 +175,12 @@ TEST_P(SteadyState, a_steady_state_of_a_stream_that_fills_the_fifo_needs_no_kern
 
 TEST_P(SteadyState,
        a_steady_state_of_messages_through_the_data_partition_needs_no_kernel_and_no_heap) {
-    run_messages(kLarge, true);
+    run_messages(kSteadyBytes, true);
 }
 
 TEST_P(SteadyState,
        a_steady_state_of_a_stream_through_the_data_partition_needs_no_kernel_and_no_heap) {
-    run_messages(kLarge, false);
+    run_messages(kSteadyBytes, false);
 }
 
 TEST_P(SteadyState, a_steady_state_of_barriers_by_arrival_needs_no_kernel_and_no_heap) {
@@ -209,7 +209,7 @@ std::vector<std::unique_ptr<billboard::Endpoint>> open_ranks(unsigned first, uns
 
 /// Three receivers in one process: more processes than processors would have to yield.
 TEST_P(SteadyState, a_steady_state_of_multicasts_to_three_needs_no_kernel_and_no_heap) {
-    for (const std::size_t bytes : {std::size_t{8}, kLarge}) {
+    for (const std::size_t bytes : {std::size_t{8}, kSteadyBytes}) {
         RankProcesses ring(setup(4));
         ring.start_bare(0, [&](Rank& me) {
             const auto sender = open_ranks(0, 0);

@@ -26,7 +26,7 @@ using test::patience;
 
 constexpr std::size_t kPlace = 4096;  // a data partition; four parts fill it
 /// More parts than one look takes, however well the sender keeps up with it.
-constexpr std::size_t kLarge = (kMostLooks + kBuffers) * kPlace / 4;
+constexpr std::size_t kLargeBytes = (kMostLooks + kBuffers) * kPlace / 4;
 
 class TakenBack : public ::testing::Test {
 protected:
@@ -45,7 +45,7 @@ protected:
     }
     /// Nothing of the message is left where the receiver did not look in time.
     bool begins_before_it_is_given_up() {
-        const auto bytes = rmem::test::pattern(kLarge, 1);
+        const auto bytes = rmem::test::pattern(kLargeBytes, 1);
         auto sending = std::async(std::launch::async, [&] {
             return sender_->send(1, bytes.data(), bytes.size(), Deadline::in(300'000'000));
         });
@@ -70,7 +70,7 @@ TEST_F(TakenBack, a_message_is_not_outrun_by_a_short_one) {
     ASSERT_NO_FATAL_FAILURE(give_up_a_message_in_its_midst());
     EXPECT_EQ(sender_->send(1, "x", 1, Deadline::now()), BBP_EAGAIN)
         << "there is room for it, but not for what must come first";
-    std::vector<std::byte> buffer(kLarge);
+    std::vector<std::byte> buffer(kLargeBytes);
     EXPECT_EQ(receiver_->recv(0, buffer.data(), buffer.size(), nullptr, Deadline::now()),
               BBP_EAGAIN);
     EXPECT_EQ(sender_->send(1, "x", 1, Deadline::now()), BBP_OK) << last_error();

@@ -84,11 +84,11 @@ protected:
     rmem::test::RingName name_;
 };
 
-constexpr Kind kKinds[] = {{rmem::LinkKind::direct, Layout::inline_slots},
-                           {rmem::LinkKind::direct, Layout::paper},
-                           {rmem::LinkKind::ring, Layout::inline_slots},
-                           {rmem::LinkKind::ring, Layout::paper}};
-INSTANTIATE_TEST_SUITE_P(On, Threads, ::testing::ValuesIn(kKinds), kind_name);
+constexpr Kind kThreadKinds[] = {{rmem::LinkKind::direct, Layout::inline_slots},
+                                 {rmem::LinkKind::direct, Layout::paper},
+                                 {rmem::LinkKind::ring, Layout::inline_slots},
+                                 {rmem::LinkKind::ring, Layout::paper}};
+INSTANTIATE_TEST_SUITE_P(On, Threads, ::testing::ValuesIn(kThreadKinds), kind_name);
 
 TEST_P(Threads, exchange_messages_of_every_way_there_is_to_go) {
     constexpr std::size_t kSizes[] = {0, 8, 60, 61, 4000, 70000, 150000};

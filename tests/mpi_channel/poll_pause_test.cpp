@@ -7,7 +7,7 @@
 namespace mpi_channel {
 namespace {
 
-constexpr unsigned kMost = 100;
+constexpr unsigned kMostPauses = 100;
 
 /// A message is sent, and its answer can be found `answer` pauses later; a poll takes `poll`.
 /// Returns how long the first pause was.
@@ -30,7 +30,7 @@ unsigned after(unsigned exchanges, PollPause& pause, unsigned answer) {
 }
 
 TEST(PollPause, becomes_as_long_as_an_answer_takes) {
-    PollPause pause(kMost);
+    PollPause pause(kMostPauses);
     const unsigned learned = after(1'000, pause, 40);
     EXPECT_GE(learned, 38U);
     EXPECT_LE(learned, 60U);
@@ -39,19 +39,19 @@ TEST(PollPause, becomes_as_long_as_an_answer_takes) {
 }
 
 TEST(PollPause, is_never_longer_than_its_most) {
-    PollPause pause(kMost);
-    for (unsigned i = 0; i < 1'000; ++i) EXPECT_LE(exchange(pause, 10 * kMost), kMost);
-    EXPECT_EQ(after(1, pause, 10 * kMost), kMost);
+    PollPause pause(kMostPauses);
+    for (unsigned i = 0; i < 1'000; ++i) EXPECT_LE(exchange(pause, 10 * kMostPauses), kMostPauses);
+    EXPECT_EQ(after(1, pause, 10 * kMostPauses), kMostPauses);
 }
 
 TEST(PollPause, ends_where_messages_are_found_at_once) {
-    PollPause pause(kMost);
+    PollPause pause(kMostPauses);
     EXPECT_EQ(after(2'000, pause, 0), 0U);
 }
 
 TEST(PollPause, ends_where_messages_are_sent_and_none_is_found_between) {
-    PollPause pause(kMost);
-    unsigned last = kMost;
+    PollPause pause(kMostPauses);
+    unsigned last = kMostPauses;
     for (unsigned i = 0; i < 200; ++i) {
         pause.sent();
         last = pause.before_poll();
@@ -61,12 +61,12 @@ TEST(PollPause, ends_where_messages_are_sent_and_none_is_found_between) {
 }
 
 TEST(PollPause, is_for_what_was_sent_alone) {
-    PollPause pause(kMost);
+    PollPause pause(kMostPauses);
     EXPECT_EQ(pause.before_poll(), 0U);
     pause.found_nothing();
     pause.found();
     pause.sent();
-    EXPECT_EQ(pause.before_poll(), kMost);
+    EXPECT_EQ(pause.before_poll(), kMostPauses);
     EXPECT_EQ(pause.before_poll(), 0U);
 }
 

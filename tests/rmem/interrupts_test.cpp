@@ -21,7 +21,7 @@ namespace {
 using test::RingName;
 
 constexpr unsigned kNodes = 4;
-constexpr std::size_t kBytes = 4096;
+constexpr std::size_t kUserBytes = 4096;
 
 /// A ring of four nodes, one rank each, all of them threads of this process.
 struct InterruptsTest : ::testing::Test {
@@ -30,7 +30,7 @@ struct InterruptsTest : ::testing::Test {
         RingConfig config;
         config.name = name.get();
         config.nodes = config.ranks = kNodes;
-        config.user_bytes = kBytes;
+        config.user_bytes = kUserBytes;
         return Ring::open(config, Deadline::never());
     }();
     std::vector<std::unique_ptr<Membership>> members;
@@ -98,8 +98,8 @@ TEST_F(InterruptsTest, a_long_write_raises_once_for_each_watched_word) {
     node(1).watch(0x100, 4, Trigger::any_write);
     node(1).watch(0x1fc, 8, Trigger::any_write);
     auto* words = reinterpret_cast<std::uint32_t*>(ring->bank(0));
-    for (std::uint32_t i = 0; i < kBytes / 4; ++i) words[i] = i;
-    node(0).written(0, kBytes);
+    for (std::uint32_t i = 0; i < kUserBytes / 4; ++i) words[i] = i;
+    node(0).written(0, kUserBytes);
     for (const std::size_t offset : {0x100U, 0x1fcU, 0x200U}) {
         const auto interrupt = node(1).take();
         ASSERT_TRUE(interrupt);
@@ -110,8 +110,8 @@ TEST_F(InterruptsTest, a_long_write_raises_once_for_each_watched_word) {
 }
 
 TEST_F(InterruptsTest, every_word_of_the_memory_can_be_watched) {
-    node(1).watch(0, kBytes, Trigger::any_write);
-    for (std::size_t offset = 0; offset < kBytes; offset += 4) {
+    node(1).watch(0, kUserBytes, Trigger::any_write);
+    for (std::size_t offset = 0; offset < kUserBytes; offset += 4) {
         write_word(0, offset, static_cast<std::uint32_t>(offset));
         const auto interrupt = node(1).take();
         ASSERT_TRUE(interrupt);
@@ -149,9 +149,9 @@ TEST_F(InterruptsTest, a_marked_watch_needs_the_writers_mark) {
 TEST_F(InterruptsTest, a_mark_is_asked_for_by_range) {
     node(0).mark(0x80, 4);
     EXPECT_TRUE(node(0).is_marked(0x80, 4));
-    EXPECT_TRUE(node(0).is_marked(0, kBytes));
+    EXPECT_TRUE(node(0).is_marked(0, kUserBytes));
     EXPECT_TRUE(node(0).is_marked(0x83, 1));
-    EXPECT_FALSE(node(0).is_marked(0x84, kBytes - 0x84));
+    EXPECT_FALSE(node(0).is_marked(0x84, kUserBytes - 0x84));
     EXPECT_FALSE(node(0).is_marked(0, 0x80));
     EXPECT_FALSE(node(1).is_marked(0x80, 4)) << "marks are each node's own";
 }
@@ -169,7 +169,7 @@ TEST_F(InterruptsTest, watching_again_replaces_the_trigger) {
 TEST_F(InterruptsTest, a_node_that_stopped_watching_costs_writers_nothing) {
     node(1).watch(0x40, 400, Trigger::any_write);
     node(2).watch(0x80, 4, Trigger::marked);
-    node(1).unwatch(0, kBytes);
+    node(1).unwatch(0, kUserBytes);
     EXPECT_TRUE(node(0).anyone_watches());
     node(2).unwatch(0x80, 4);
     EXPECT_FALSE(node(0).anyone_watches());
@@ -186,17 +186,17 @@ TEST_F(InterruptsTest, a_range_outside_the_memory_is_refused) {
         }
         return false;
     };
-    EXPECT_TRUE(refused([&] { node(0).watch(kBytes, 4, Trigger::any_write); }));
-    EXPECT_TRUE(refused([&] { node(0).watch(kBytes - 4, 8, Trigger::any_write); }));
+    EXPECT_TRUE(refused([&] { node(0).watch(kUserBytes, 4, Trigger::any_write); }));
+    EXPECT_TRUE(refused([&] { node(0).watch(kUserBytes - 4, 8, Trigger::any_write); }));
     EXPECT_TRUE(refused([&] { node(0).watch(4, ~std::size_t{0}, Trigger::any_write); }));
     EXPECT_TRUE(refused([&] { node(0).watch(0, 0, Trigger::any_write); }));
-    EXPECT_TRUE(refused([&] { node(0).unwatch(kBytes, 4); }));
-    EXPECT_TRUE(refused([&] { node(0).mark(kBytes, 4); }));
-    EXPECT_TRUE(refused([&] { node(0).unmark(kBytes, 4); }));
-    EXPECT_FALSE(node(0).is_marked(kBytes, 4));
+    EXPECT_TRUE(refused([&] { node(0).unwatch(kUserBytes, 4); }));
+    EXPECT_TRUE(refused([&] { node(0).mark(kUserBytes, 4); }));
+    EXPECT_TRUE(refused([&] { node(0).unmark(kUserBytes, 4); }));
+    EXPECT_FALSE(node(0).is_marked(kUserBytes, 4));
     EXPECT_FALSE(node(0).anyone_watches());
-    node(1).watch(0, kBytes, Trigger::any_write);
-    node(0).written(kBytes, 64);  // a system region
+    node(1).watch(0, kUserBytes, Trigger::any_write);
+    node(0).written(kUserBytes, 64);  // a system region
     EXPECT_FALSE(node(1).take());
 }
 
@@ -218,7 +218,7 @@ TEST_F(InterruptsTest, what_is_applied_raises_as_its_mark_says) {
 // ---- The queue
 
 TEST_F(InterruptsTest, interrupts_come_in_the_order_in_which_one_node_wrote) {
-    node(1).watch(0, kBytes, Trigger::any_write);
+    node(1).watch(0, kUserBytes, Trigger::any_write);
     for (std::uint32_t i = 0; i < 3'000; ++i) {
         write_word(0, i % 7 * 4, i);
         if (i % 3 != 2) continue;
@@ -286,7 +286,7 @@ TEST_F(InterruptsTest, writers_that_raise_at_once_lose_nothing_that_is_not_count
 TEST_F(InterruptsTest, a_reader_that_is_overrun_again_and_again_gets_the_rest_in_order) {
     constexpr std::uint32_t kWrites = 30'000;
     InterruptBoard slow(*ring, 0, 0);
-    node(0).watch(0, kBytes, Trigger::any_write);
+    node(0).watch(0, kUserBytes, Trigger::any_write);
     std::atomic<int> running = kNodes - 1;
     std::vector<std::thread> writers;
     for (unsigned n = 1; n < kNodes; ++n) {
@@ -374,7 +374,7 @@ TEST_F(InterruptsTest, what_a_rank_that_died_accepted_goes_though_another_of_its
 }
 
 TEST_F(InterruptsTest, a_node_that_comes_again_has_forgotten_what_its_former_incarnation_watched) {
-    node(1).watch(0, kBytes, Trigger::any_write);
+    node(1).watch(0, kUserBytes, Trigger::any_write);
     node(1).mark(0x10, 4);
     write_word(0, 0x40, 1);
     boards[1].reset();

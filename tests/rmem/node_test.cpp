@@ -25,7 +25,7 @@ namespace {
 using test::eventually;
 using test::RingName;
 
-constexpr std::int64_t kPatience = 30'000'000'000;
+constexpr std::int64_t kNodePatience = 30'000'000'000;
 
 struct NodeTest : ::testing::Test {
     RingName name;
@@ -91,27 +91,27 @@ TEST_F(NodeTest, ranks_of_one_node_share_its_bank_on_every_link) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
         RingConfig shared = config(link);
         shared.ranks = 3;
-        const auto ring = Ring::open(shared, Deadline::in(kPatience));
+        const auto ring = Ring::open(shared, Deadline::in(kNodePatience));
         Node a(ring, {0, 0});
         Node b(ring, {1, 0});
         Node other(ring, {2, 1});
         EXPECT_EQ(a.write_word(0, 5), WriteResult::ok);
         EXPECT_EQ(b.load(0), 5U) << name_of(link);
         EXPECT_EQ(b.write_word(4, 6), WriteResult::ok);
-        EXPECT_EQ(other.wait_change(4, 0, Deadline::in(kPatience)), 6U);
-        EXPECT_EQ(other.wait_change(0, 0, Deadline::in(kPatience)), 5U);
+        EXPECT_EQ(other.wait_change(4, 0, Deadline::in(kNodePatience)), 6U);
+        EXPECT_EQ(other.wait_change(0, 0, Deadline::in(kNodePatience)), 5U);
     }
 }
 
 TEST_F(NodeTest, a_group_of_writes_is_made_whole_and_in_order_or_not_at_all) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
-        const auto ring = Ring::open(config(link), Deadline::in(kPatience));
+        const auto ring = Ring::open(config(link), Deadline::in(kNodePatience));
         Node a(ring, {0, 0}), b(ring, {1, 1});
         const std::uint32_t data[] = {1, 2, 3};
         const std::uint32_t flag = 9;
         const GroupedWrite writes[] = {{64, data, sizeof data}, {0, &flag, 4}, {32, data, 0}};
         ASSERT_EQ(a.write_group(writes), WriteResult::ok);
-        EXPECT_EQ(b.wait_change(0, 0, Deadline::in(kPatience)), flag);
+        EXPECT_EQ(b.wait_change(0, 0, Deadline::in(kNodePatience)), flag);
         EXPECT_EQ(b.load(72), 3U);
         const GroupedWrite beyond[] = {{100, &flag, 4}, {4094, &flag, 4}};
         EXPECT_THROW(static_cast<void>(a.write_group(beyond)), Error);
@@ -123,7 +123,7 @@ TEST_F(NodeTest, a_group_of_writes_is_made_whole_and_in_order_or_not_at_all) {
 
 TEST_F(NodeTest, a_bank_pointer_shows_what_others_write_without_any_call) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
-        const auto ring = Ring::open(config(link), Deadline::in(kPatience));
+        const auto ring = Ring::open(config(link), Deadline::in(kNodePatience));
         Node writer(ring, {0, 0});
         Node reader(ring, {1, 1});
         const auto* word = reinterpret_cast<const std::atomic<std::uint32_t>*>(reader.bank() + 64);
@@ -135,7 +135,7 @@ TEST_F(NodeTest, a_bank_pointer_shows_what_others_write_without_any_call) {
 // ---- The interrupt descriptor and callback
 
 struct NodeInterruptTest : NodeTest, ::testing::WithParamInterface<LinkKind> {
-    std::shared_ptr<Ring> ring = Ring::open(config(GetParam()), Deadline::in(kPatience));
+    std::shared_ptr<Ring> ring = Ring::open(config(GetParam()), Deadline::in(kNodePatience));
     Node writer{ring, {0, 0}};
     std::optional<Node> watcher{std::in_place, ring, Member{1, 1}};
 };
@@ -153,7 +153,7 @@ TEST_P(NodeInterruptTest, the_descriptor_is_readable_exactly_while_interrupts_wa
         EXPECT_EQ(writer.write_word(0x40, round), WriteResult::ok);
         EXPECT_EQ(writer.write_word(0x40, round), WriteResult::ok);
         ASSERT_TRUE(becomes_readable(fd));
-        ASSERT_TRUE(writer.flush(Deadline::in(kPatience)));
+        ASSERT_TRUE(writer.flush(Deadline::in(kNodePatience)));
         ASSERT_TRUE(watcher->next_interrupt(Deadline::now()));
         ASSERT_TRUE(readable(fd)) << "one more waits";
         ASSERT_TRUE(watcher->next_interrupt(Deadline::now()));
@@ -165,7 +165,7 @@ TEST_P(NodeInterruptTest, the_descriptor_is_readable_exactly_while_interrupts_wa
 TEST_P(NodeInterruptTest, one_that_waits_already_makes_a_new_descriptor_readable) {
     watcher->watch(0x40, 4);
     EXPECT_EQ(writer.write_word(0x40, 1), WriteResult::ok);
-    ASSERT_TRUE(writer.flush(Deadline::in(kPatience)));
+    ASSERT_TRUE(writer.flush(Deadline::in(kNodePatience)));
     EXPECT_TRUE(becomes_readable(watcher->interrupt_fd()));
 }
 
@@ -194,7 +194,7 @@ TEST_P(NodeInterruptTest, an_empty_callback_gives_the_interrupts_back) {
     ASSERT_TRUE(eventually([&] { return calls == 1; }));
     watcher->on_interrupt(nullptr);
     EXPECT_EQ(writer.write_word(0x40, 2), WriteResult::ok);
-    const auto interrupt = watcher->next_interrupt(Deadline::in(kPatience));
+    const auto interrupt = watcher->next_interrupt(Deadline::in(kNodePatience));
     ASSERT_TRUE(interrupt);
     EXPECT_EQ(interrupt->value, 2U);
     EXPECT_EQ(calls, 1);
@@ -214,14 +214,14 @@ TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
 // ---- The bound
 
 TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_for_it) {
-    const auto ring = Ring::open(config(), Deadline::in(kPatience));
+    const auto ring = Ring::open(config(), Deadline::in(kNodePatience));
     Node writer(ring, {0, 0});
     for (unsigned i = 1; i < kStampEvery; ++i) EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
     std::thread reader([&] {
         Node node(ring, {1, 1});
-        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kPatience)), 1U);
+        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kNodePatience)), 1U);
         EXPECT_EQ(node.propagation().count(), 1U);
-        EXPECT_EQ(node.wait_change(0, 1, Deadline::in(kPatience)), 2U);
+        EXPECT_EQ(node.wait_change(0, 1, Deadline::in(kNodePatience)), 2U);
         EXPECT_EQ(node.propagation().count(), 1U) << "the next one is not sampled";
     });
     // Asleep, so it has begun to wait.
@@ -233,18 +233,18 @@ TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_fo
 }
 
 TEST_F(NodeTest, on_direct_what_was_written_before_the_wait_is_not_measured) {
-    const auto ring = Ring::open(config(), Deadline::in(kPatience));
+    const auto ring = Ring::open(config(), Deadline::in(kNodePatience));
     Node writer(ring, {0, 0});
     Node reader(ring, {1, 1});
     for (unsigned i = 1; i <= kStampEvery; ++i) EXPECT_EQ(writer.write_word(0, i), WriteResult::ok);
-    EXPECT_EQ(reader.wait_change(0, 0, Deadline::in(kPatience)), kStampEvery);
+    EXPECT_EQ(reader.wait_change(0, 0, Deadline::in(kNodePatience)), kStampEvery);
     EXPECT_EQ(reader.propagation().count(), 0U);
 }
 
 TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
     RingConfig bounded = config();
     bounded.bound_ns = 1;  // nothing is that fast
-    const auto ring = Ring::open(bounded, Deadline::in(kPatience));
+    const auto ring = Ring::open(bounded, Deadline::in(kNodePatience));
     Node writer(ring, {0, 0});
     EXPECT_EQ(writer.bound_ns(), 1);
     for (unsigned i = 1; i < kStampEvery; ++i) EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
@@ -252,7 +252,7 @@ TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
         Node node(ring, {1, 1});
         std::optional<BoundViolation> seen;
         node.on_bound_violation([&](const BoundViolation& violation) { seen = violation; });
-        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kPatience)), 1U);
+        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kNodePatience)), 1U);
         ASSERT_TRUE(seen);
         EXPECT_EQ(seen->origin, 0U);
         EXPECT_EQ(seen->offset, 0U);
@@ -274,7 +274,7 @@ TEST_F(NodeTest, on_ring_every_write_is_measured_and_those_delayed_past_the_boun
     bounded.bound_ns = 10'000'000;
     std::atomic<std::uint32_t> reported = 0;
     {
-        const auto ring = Ring::open(bounded, Deadline::in(kPatience));
+        const auto ring = Ring::open(bounded, Deadline::in(kNodePatience));
         Node writer(ring, {0, 0});
         Node reader(ring, {1, 1});
         ::unsetenv("RMEM_FAULTS");
@@ -285,7 +285,7 @@ TEST_F(NodeTest, on_ring_every_write_is_measured_and_those_delayed_past_the_boun
         for (std::uint32_t i = 0; i < kWrites; ++i) {
             while (writer.write_word(0, i + 1) != WriteResult::ok) writer.poll();
         }
-        ASSERT_TRUE(writer.flush(Deadline::in(kPatience)));
+        ASSERT_TRUE(writer.flush(Deadline::in(kNodePatience)));
         EXPECT_EQ(reader.load(0), kWrites);
         EXPECT_EQ(reader.propagation().count(), kWrites);
         EXPECT_GE(reader.counter(LinkCounter::bound_violations), kDelayed);
@@ -296,7 +296,7 @@ TEST_F(NodeTest, on_ring_every_write_is_measured_and_those_delayed_past_the_boun
 // ---- Counters
 
 TEST_F(NodeTest, what_it_sent_is_counted_where_others_can_read_it) {
-    const auto ring = Ring::open(config(), Deadline::in(kPatience));
+    const auto ring = Ring::open(config(), Deadline::in(kNodePatience));
     Node node(ring, {1, 1});
     EXPECT_EQ(node.write_word(0, 1), WriteResult::ok);
     const char text[] = "reflective memory";

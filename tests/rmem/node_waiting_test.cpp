@@ -4,7 +4,7 @@
 /// A rank that waits for a word is woken by each write that changes it, in each stage of its
 /// waiting and whatever else is written; and by nothing else.
 ///
-/// A wake-up counts as lost when the waiter has not told of the value for kLostNs: the writer waits
+/// A wake-up counts as lost when the waiter has not told of the value for kUntoldNs: the writer waits
 /// for that without a call of the library, which could bring the write to the waiter late.
 
 #include "rmem/base/random.hpp"
@@ -22,8 +22,8 @@
 namespace rmem::test {
 namespace {
 
-constexpr std::int64_t kLostNs = 20'000'000'000;
-constexpr std::int64_t kSliceNs = 30'000'000'000;  ///< of a wait: longer than kLostNs
+constexpr std::int64_t kUntoldNs = 20'000'000'000;
+constexpr std::int64_t kSliceNs = 30'000'000'000;  ///< of a wait: longer than kUntoldNs
 constexpr std::int64_t kLongestPauseNs = 2'000'000;
 
 class NodeWaiting : public LinkConformance {
@@ -41,7 +41,7 @@ protected:
     }
     /// Whether all that was awaited has been told, in time.
     static bool is_told(const std::function<bool()>& holds) {
-        const Deadline deadline = Deadline::in(kLostNs);
+        const Deadline deadline = Deadline::in(kUntoldNs);
         while (!holds()) {
             if (deadline.passed(program_now_ns())) return false;
             pause(10'000);

@@ -87,7 +87,7 @@ TYPED_TEST(Boards, show_a_burst_of_any_length_after_silence_of_any_length) {
 
 TYPED_TEST(Boards, take_messages_of_others_while_their_own_are_left_unread) {
     // 0 is silent, or has said something that 1 does not read, while 1 sends to it.
-    for (unsigned said = 0; said <= std::min(TypeParam::kSlots, kFarSlots); ++said) {
+    for (unsigned said = 0; said <= std::min(TypeParam::kSlots, kFarSlots); said += 1 + said / 4) {
         Ranks<TypeParam> all(2);
         for (unsigned round = 0; round < 300; ++round) {
             for (unsigned i = 0; i < said && all.post_inline(0, 1, 4); ++i) {

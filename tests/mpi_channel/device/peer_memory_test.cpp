@@ -24,7 +24,7 @@ using rmem::test::RingName;
 using rmem::test::SharedValue;
 
 constexpr std::size_t kPage = 64 * 1024;  // of any machine
-constexpr std::size_t kBytes = 50 * kPage;
+constexpr std::size_t kPeerBytes = 50 * kPage;
 
 struct Told {
     std::atomic<std::uint64_t> address;
@@ -46,11 +46,11 @@ protected:
         Child child([&, first] {
             if (first) first();
             const rmem::Membership member(rmem::Ring::attach(config_.name), {0, 0});
-            auto* bytes =
-                static_cast<unsigned char*>(::mmap(nullptr, kBytes + kPage, PROT_READ | PROT_WRITE,
-                                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-            std::iota(bytes, bytes + kBytes, static_cast<unsigned char>(0));
-            ::mprotect(bytes + kBytes, kPage, PROT_NONE);
+            auto* bytes = static_cast<unsigned char*>(::mmap(nullptr, kPeerBytes + kPage,
+                                                             PROT_READ | PROT_WRITE,
+                                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+            std::iota(bytes, bytes + kPeerBytes, static_cast<unsigned char>(0));
+            ::mprotect(bytes + kPeerBytes, kPage, PROT_NONE);
             told_->address = reinterpret_cast<std::uintptr_t>(bytes);
             eventually([&] { return told_->over.load(); });
         });
@@ -76,7 +76,7 @@ TEST_F(PeerMemoryTest, reads_what_lies_in_a_rank_s_memory) {
     HostMemory peers = memory();
     ASSERT_TRUE(peers.reaches(0));
     EXPECT_FALSE(peers.reaches(1)) << "nobody is it";
-    std::vector<std::byte> bytes(kBytes - 7);
+    std::vector<std::byte> bytes(kPeerBytes - 7);
     ASSERT_TRUE(peers.read(0, told_->address + 7, bytes));
     for (std::size_t i = 0; i < bytes.size(); ++i)
         ASSERT_EQ(bytes[i], static_cast<std::byte>(i + 7)) << i;
@@ -101,7 +101,7 @@ TEST_F(PeerMemoryTest, an_address_where_nothing_lies_is_refused_and_the_rank_fro
 TEST_F(PeerMemoryTest, memory_that_ends_in_the_middle_is_refused) {
     Child rank = start();
     HostMemory peers = memory();
-    std::vector<std::byte> bytes(kBytes + 1);
+    std::vector<std::byte> bytes(kPeerBytes + 1);
     EXPECT_FALSE(peers.read(0, told_->address, bytes));
     EXPECT_EQ(refused_, std::vector<int>{EFAULT});
     told_->over = true;

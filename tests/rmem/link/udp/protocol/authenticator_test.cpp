@@ -13,7 +13,7 @@ namespace rmem::udp {
 namespace {
 
 using Tag = std::array<std::byte, kTagBytes>;
-using Bytes = std::vector<std::byte>;
+using Octets = std::vector<std::byte>;
 
 constexpr IncarnationId kIncarnation{.ring = 0x0123456789abcdef,
                                      .origin = 0x0102,
@@ -28,13 +28,13 @@ MasterKey master(unsigned first = 0) {
     return MasterKey(bytes);
 }
 
-Bytes some_bytes(std::size_t count) {
-    Bytes bytes(count);
+Octets some_bytes(std::size_t count) {
+    Octets bytes(count);
     for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7);
     return bytes;
 }
 
-Tag tag_of(const IncarnationKey& key, std::uint64_t number, const Bytes& covered) {
+Tag tag_of(const IncarnationKey& key, std::uint64_t number, const Octets& covered) {
     Tag tag;
     key.sign(number, covered, tag);
     return tag;
@@ -82,10 +82,10 @@ TEST_P(AuthenticatorKindTest, what_was_signed_is_verified_at_every_length) {
     const IncarnationKey sender = incarnation_key();
     const IncarnationKey receiver = incarnation_key();
     for (std::size_t count = 0; count <= 1500; ++count) {
-        const Bytes covered = some_bytes(count);
+        const Octets covered = some_bytes(count);
         EXPECT_TRUE(receiver.verify(count, covered, tag_of(sender, count, covered))) << count;
     }
-    const Bytes jumbo = some_bytes(8972);
+    const Octets jumbo = some_bytes(8972);
     EXPECT_TRUE(receiver.verify(1, jumbo, tag_of(sender, 1, jumbo)));
 }
 
@@ -93,7 +93,7 @@ TEST_P(AuthenticatorKindTest, each_flipped_bit_of_what_is_covered_is_found) {
     const IncarnationKey key = incarnation_key();
     for (const std::size_t count :
          {std::size_t{1}, std::size_t{56}, std::size_t{100}, std::size_t{257}}) {
-        Bytes covered = some_bytes(count);
+        Octets covered = some_bytes(count);
         const Tag tag = tag_of(key, kNumber, covered);
         for (std::size_t bit = 0; bit < 8 * count; ++bit) {
             const auto mask = static_cast<std::byte>(1U << (bit % 8));
@@ -107,7 +107,7 @@ TEST_P(AuthenticatorKindTest, each_flipped_bit_of_what_is_covered_is_found) {
 
 TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_tag_is_found) {
     const IncarnationKey key = incarnation_key();
-    const Bytes covered = some_bytes(100);
+    const Octets covered = some_bytes(100);
     const Tag tag = tag_of(key, kNumber, covered);
     for (std::size_t bit = 0; bit < 8 * kTagBytes; ++bit) {
         Tag other = tag;
@@ -127,7 +127,7 @@ TEST_P(AuthenticatorKindTest, a_shorter_or_longer_datagram_is_found) {
 
 TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_number_is_found) {
     const IncarnationKey key = incarnation_key();
-    const Bytes covered = some_bytes(100);
+    const Octets covered = some_bytes(100);
     const Tag tag = tag_of(key, kNumber, covered);
     for (unsigned bit = 0; bit < 64; ++bit) {
         EXPECT_FALSE(key.verify(kNumber ^ (std::uint64_t{1} << bit), covered, tag)) << bit;
@@ -135,7 +135,7 @@ TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_number_is_found) {
 }
 
 TEST_P(AuthenticatorKindTest, each_bit_of_the_master_key_matters) {
-    const Bytes covered = some_bytes(100);
+    const Octets covered = some_bytes(100);
     const Tag tag = tag_of(incarnation_key(), kNumber, covered);
     for (std::size_t bit = 0; bit < 8 * MasterKey::kBytes; ++bit) {
         std::array<std::byte, MasterKey::kBytes> bytes;
@@ -149,7 +149,7 @@ TEST_P(AuthenticatorKindTest, each_bit_of_the_master_key_matters) {
 }
 
 TEST_P(AuthenticatorKindTest, each_bit_that_tells_incarnations_apart_matters) {
-    const Bytes covered = some_bytes(100);
+    const Octets covered = some_bytes(100);
     const Tag tag = tag_of(incarnation_key(), kNumber, covered);
     const auto differs = [&](const IncarnationId& other) {
         return !incarnation_key(other).verify(kNumber, covered, tag);
@@ -169,7 +169,7 @@ TEST_P(AuthenticatorKindTest, each_bit_that_tells_incarnations_apart_matters) {
 }
 
 TEST_P(AuthenticatorKindTest, a_copy_of_an_incarnation_key_is_as_good) {
-    const Bytes covered = some_bytes(100);
+    const Octets covered = some_bytes(100);
     const IncarnationKey key = incarnation_key();
     IncarnationKey copy = incarnation_key({}, 9);
     copy = key;
@@ -191,7 +191,7 @@ TEST(AuthenticatorTest, takes_the_processors_best_kind) {
 
 TEST(AuthenticatorTest, a_receiver_takes_the_kind_that_the_header_names) {
     const Authenticator receiver(master());
-    const Bytes covered = some_bytes(100);
+    const Octets covered = some_bytes(100);
     for (const TagKind kind : {TagKind::aes_256_gcm, TagKind::chacha20_poly1305}) {
         if (!is_available(kind)) continue;
         ASSERT_EQ(receiver.check(static_cast<std::uint8_t>(kind)), Authenticator::Kind::fine);
@@ -204,7 +204,7 @@ TEST(AuthenticatorTest, a_receiver_takes_the_kind_that_the_header_names) {
 TEST(AuthenticatorTest, a_tag_of_one_kind_is_no_tag_of_the_other) {
     if (!is_available(TagKind::aes_256_gcm)) GTEST_SKIP() << "this processor has no AES";
     const Authenticator authenticator(master());
-    const Bytes covered = some_bytes(100);
+    const Octets covered = some_bytes(100);
     const IncarnationKey aes = authenticator.incarnation_key(kIncarnation, TagKind::aes_256_gcm);
     const IncarnationKey chacha =
         authenticator.incarnation_key(kIncarnation, TagKind::chacha20_poly1305);
