@@ -4,8 +4,8 @@
 /// A rank that waits for a word is woken by each write that changes it, in each stage of its
 /// waiting and whatever else is written; and by nothing else.
 ///
-/// A wake-up counts as lost when the waiter has not told of the value for kUntoldNs: the writer waits
-/// for that without a call of the library, which could bring the write to the waiter late.
+/// A wake-up counts as lost when the waiter has not told of the value for kUntoldNs: the writer
+/// waits for that without a call of the library, which could bring the write to the waiter late.
 
 #include "rmem/base/random.hpp"
 #include "tests/support/link_nodes.hpp"
