@@ -91,6 +91,11 @@ struct CapturedStores : ::testing::TestWithParam<Way> {
 
     rmem_node* a = open(0);
     rmem_node* b = open(1);
+    /// Where datagrams are lost each may begin a ring of its own first.
+    CapturedStores() {
+        for (rmem_node* node : {a, b})
+            EXPECT_EQ(rmem_await(node, kPatienceNs), RMEM_OK) << rmem_last_error();
+    }
     ~CapturedStores() override {
         rmem_close(b);
         rmem_close(a);
