@@ -2,7 +2,7 @@
 #pragma once
 
 /// The Transport concept: it carries the device's packets and bulk. One is the channel interface
-/// on the billboard (mpi_channel/channel.hpp), the others are the channel interface on the ports
+/// on the billboard (mpi_channel/channel.hpp), the other is the same over Fast Messages
 /// (mpi_channel/fm/fm_transport.hpp). All ranks have the same.
 ///
 /// No call waits: a call that finds no room returns BBP_EAGAIN, and has sent nothing. Packets and

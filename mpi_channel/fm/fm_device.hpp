@@ -3,7 +3,9 @@
 
 /// The MPI device over Fast Messages: what the provider knows of mpi_channel/fm.
 ///
-/// Contract: mpi_channel/device/device.hpp, mpi_channel/fm/fm_transport.hpp.
+/// Contract, invariants: mpi_channel/device/device.hpp, mpi_channel/fm/fm_transport.hpp. Both
+/// arguments outlive the device.
+/// Thread safety: one thread at a time. Errors: std::bad_alloc.
 
 #include "mpi_channel/device/device.hpp"
 #include "mpi_channel/fm/fm_transport.hpp"

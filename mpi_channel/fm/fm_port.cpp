@@ -3,6 +3,7 @@
 
 #include "billboard/bbp.h"
 #include "ports/fm/fm2.h"
+#include "rmem/base/check.hpp"
 #include "rmem/base/process_state.hpp"
 #include "rmem/error.hpp"
 
@@ -42,9 +43,13 @@ FmPort::FmPort() {
         return FM_QUIT;
     };
     if (FM_register_handler(kHandler, on_message) != kHandler) fail("FM_register_handler");
+    RMEM_CHECK(of_process == nullptr);
     of_process = this;
     FM_initialize();
-    if (FM_numnodes == 0) fail("FM_initialize");
+    if (FM_numnodes == 0) {
+        of_process = nullptr;
+        fail("FM_initialize");
+    }
     in_.resize(std::min<std::size_t>(FM_packet_bytes(), Lead::kBytes + Lead::kMostSize));
 }
 
@@ -68,6 +73,8 @@ int FmPort::send(Bytes head, Bytes body, unsigned to) {
 std::optional<FmPort::Message> FmPort::receive() {
     has_come_ = false;
     FM_extract(~ULONG{0});  // until the handler has taken one
+    RMEM_CHECK(!has_come_ || come_.bytes.empty() ||
+               come_.bytes.size() == Lead::kBytes + Lead::read(come_.bytes.data()).size);
     return has_come_ ? std::optional(come_) : std::nullopt;
 }
 

@@ -6,8 +6,10 @@
 /// message is written in pieces (Lead and header, then the payload) to a handler, which receives
 /// them. Each fits a packet, so that a message needs one credit. They have no broadcast.
 ///
-/// One for each process. No call waits but the destructor: until what was sent last has been taken
-/// over, as long as its receivers live.
+/// Invariants: a process has one at a time, which its handler works for; a message that was taken
+/// is as long as its Lead says, or has no bytes.
+/// No call waits but the destructor: until what was sent last has been taken over, as long as its
+/// receivers live.
 /// Order: what one rank sends to another is received in that order, once and whole.
 /// Thread safety: one thread at a time. Errors: codes of billboard/bbp.h; opening throws
 /// `rmem::Error`.

@@ -32,8 +32,8 @@ using rmem::test::PlannedMessage;
 using rmem::test::SoakPlan;
 using test::patience;
 
-constexpr std::size_t kThreadPlace =
-    98304;  ///< data partition: room for a message that is filled late
+/// A data partition: room for a message that is filled late.
+constexpr std::size_t kThreadPlace = 98304;
 
 struct Kind {
     rmem::LinkKind link;

@@ -44,9 +44,15 @@ std::string cases_of(std::string_view path) {
 int main(int argc, char** argv) {
     constexpr std::string_view kOf = "--of=";
     ::testing::InitGoogleTest(&argc, argv);
-    const std::string_view last = argv[argc - 1];
-    if (!last.starts_with(kOf) || ::testing::GTEST_FLAG(filter) != "*") return RUN_ALL_TESTS();
-    const std::string filter = cases_of(last.substr(kOf.size()));
+    if (argc == 1) return RUN_ALL_TESTS();
+    const std::string_view asked = argv[1];
+    if (argc != 2 || !asked.starts_with(kOf)) {
+        fmt::print(stderr, "{}: give --of=<folder>/<name>, or --help, and not {}\n", argv[0],
+                   asked);
+        return 2;
+    }
+    if (::testing::GTEST_FLAG(filter) != "*") return RUN_ALL_TESTS();
+    const std::string filter = cases_of(asked.substr(kOf.size()));
     if (filter.empty()) return 2;
     ::testing::GTEST_FLAG(filter) = filter;
     return RUN_ALL_TESTS();
