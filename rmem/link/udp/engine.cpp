@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr std::int64_t kTurnNs = 200'000;             // for each node: what its turn may take
+constexpr std::int64_t kNapNs = 50'000;               // the same, of its rest between two looks
 constexpr unsigned kCrowd = 8;                        // nodes that join
 constexpr unsigned kMostReceives = 4;                 // calls in one run
 constexpr unsigned kMostTaken = 256;                  // in one turn
@@ -217,6 +218,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
     }
     const bool has_come = receive(now);
     has_news_to_keep_ = has_news_to_keep_ || has_come;
+    has_come_ = has_come_ || has_come;
     bool is_due = now >= idle_until_ns_ || has_calls();
     // What has come may be answered in one.
     if (has_come && !arrivals_.has_news()) is_due = is_due || now >= core_.due_ns();
@@ -298,8 +300,10 @@ void Engine::show_processor() noexcept {
 /// True if anything came.
 bool Engine::receive(std::int64_t& now) {
     bool any = false;
-    core_.hold_answers(turn_ns_ != 0);
-    const unsigned most = turn_ns_ == 0 ? kMostReceives : kMostTaken;
+    const bool takes_all = turn_ns_ != 0 || nap_until_ns_.get() != 0;
+    if (nap_until_ns_.get() <= now) nap_until_ns_.set(0);
+    core_.hold_answers(takes_all);
+    const unsigned most = takes_all ? kMostTaken : kMostReceives;
     for (auto held = faults_.next(now); !held.empty(); held = faults_.next(now)) {
         core_.on_datagram(held, now);
         send_outgoing();
@@ -320,7 +324,7 @@ bool Engine::receive(std::int64_t& now) {
         place_ = SIZE_MAX;
         // They may be what the program waits for: to ask for more would make it wait longer, and
         // their senders for room that the program makes.
-        if (arrivals_.has_news() && turn_ns_ == 0) return true;
+        if (arrivals_.has_news() && !takes_all) return true;
         now = now_ns();
     }
     return any;
@@ -357,6 +361,33 @@ void Engine::rest(std::int64_t longest_ns) noexcept {
         turn = turn_ns_;
     }
     wait_for_news(wait, turn);
+}
+
+/// The rank has looked before this, and looks once more if a run has brought something since: by
+/// itself, or a helper's, which has taken what would wake it.
+void Engine::sleep(std::int64_t longest_ns) noexcept {
+    const bool has_slept = has_slept_.get();
+    has_slept_.set(true);
+    sleeps_.set(true);
+    std::int64_t wait = 0, turn = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        const std::int64_t now = now_ns();
+        if (std::exchange(has_come_, false) && has_slept) nap_until_ns_.set(now + nap_ns(now));
+        turn = turn_ns_ != 0 ? turn_ns_ : std::max<std::int64_t>(nap_until_ns_.get() - now, 0);
+        const bool has_looked = !std::exchange(is_to_look_, false);
+        if (begin_rest() && has_looked)
+            wait = std::min(longest_ns, turn != 0 ? turn : due_ns() - now);
+    }
+    wait_for_news(wait, turn);
+    sleeps_.set(false);
+}
+
+/// Of a rank that something has woken that it does not wait for: for so long no datagram does, and
+/// what comes is taken together. None where each node of the host has a processor.
+std::int64_t Engine::nap_ns(std::int64_t now) noexcept {
+    if (!outbox_.clients().empty() || !is_host_full()) return 0;
+    return std::clamp<std::int64_t>(exact_due_ns() - now, 0, kNapNs * nodes_here_);
 }
 
 void Engine::stand_by(std::int64_t least_ns) noexcept {
@@ -402,13 +433,6 @@ void Engine::wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept {
     board_.asleep.fetch_sub(1, std::memory_order_relaxed);  // relaxed is enough: a bell too many
 }
 
-void Engine::sleep(std::int64_t longest_ns) noexcept {
-    has_slept_.set(true);
-    sleeps_.set(true);
-    rest(longest_ns);
-    sleeps_.set(false);
-}
-
 void Engine::on_bound_violation(ViolationHook hook) {
     const std::lock_guard lock(mutex_);
     hook_ = std::move(hook);
@@ -422,18 +446,17 @@ void Engine::tell_programs() noexcept {
 
 /// A sleeping rank of this node may be waiting for what was applied; one that waits for an
 /// interrupt is woken when that is raised. The rank that runs the engine sleeps here, not on its
-/// wake word: it only looks once more before it does, since this may be its own last run.
+/// wake word.
 void Engine::wake_programs() noexcept {
+    is_to_look_ = true;
+    if (sleeps()) interrupt();
     light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         // relaxed is enough: the fence orders this load after the stores before it
         std::uint32_t asked = ring_.attention()[r].load(std::memory_order_relaxed) & kPostsWake;
-        if (r == own_rank_ && (asked & kAttentionSleeping) != 0) [[unlikely]] {
-            asked &= ~kAttentionSleeping;
-            clear_attention(ring_, r, kAttentionSleeping);
-            if (sleeps()) interrupt();  // a helper has taken what would have woken it
-        }
-        if (asked != 0) wake_asked(ring_, r, asked);
+        if (r == own_rank_) asked &= ~kAttentionSleeping;
+        if (asked != 0) [[unlikely]]
+            wake_asked(ring_, r, asked);
     }
 }
 

@@ -109,6 +109,11 @@ public:
     /// The same, for the rank that runs the engine.
     void sleep(std::int64_t longest_ns) noexcept override;
     bool sleeps() const noexcept { return sleeps_.get(); }
+    /// Whether that rank is not to run it yet: what comes is taken together.
+    bool naps() const noexcept {
+        const std::int64_t until = nap_until_ns_.get();
+        return until != 0 && now_ns() < until;
+    }
     /// To be waited for with poll(2) by others than the engine: readable when something has come.
     int descriptor() const noexcept { return carrier_->handle(); }
     /// Whether something that has come is held back, for a timing profile or by a fault, and due
@@ -118,6 +123,7 @@ public:
     bool take_slept() noexcept {
         if (!has_slept_.get()) return false;
         has_slept_.set(false);
+        nap_until_ns_.set(0);
         return true;
     }
     /// As rest(), for the thread that runs the engine for a program that does not: until there is
@@ -239,6 +245,7 @@ private:
     [[nodiscard]] bool begin_rest() noexcept;
     void wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept;
     [[nodiscard]] std::int64_t turn_ns() noexcept;
+    [[nodiscard]] std::int64_t nap_ns(std::int64_t now) noexcept;
     [[nodiscard]] bool is_host_full() noexcept;
     /// Whether a thread that stands by has to be told that there is something to do from now on.
     [[nodiscard]] bool take_stand_by(std::int64_t now) noexcept {
@@ -303,6 +310,9 @@ private:
     std::atomic<bool> is_member_{false};
     Hint<bool> sleeps_{false};
     Hint<bool> has_slept_{false};
+    bool is_to_look_ = false;  ///< the rank that runs it, before it sleeps
+    bool has_come_ = false;    ///< something, since it slept
+    Hint<std::int64_t> nap_until_ns_{0};  ///< 0: what has come then is taken
     ViolationHook hook_;
     /// What former engines of this segment had counted.
     std::array<std::uint64_t, static_cast<std::size_t>(UdpCounter::count_)> former_{};

@@ -546,7 +546,7 @@ void UdpMemory::run_engine(udp::Leaving leaving) {
 Step UdpMemory::wait(Deadline deadline) {
     pacer_.on_wait();
     look_once();
-    progress();
+    if (!engine_ || !engine_->naps()) progress();
     const Step step = waiter_.step(deadline);
     if (step == Step::check_peers) look_for_company();
     return step;
