@@ -190,6 +190,7 @@ public:
 
 private:
     static constexpr std::int64_t kNobody = INT64_MIN;
+    static constexpr std::int64_t kRestNs = 1'000'000;  ///< between looks while it joins
 
     // The core's edge
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
@@ -310,8 +311,8 @@ private:
     std::atomic<bool> is_member_{false};
     Hint<bool> sleeps_{false};
     Hint<bool> has_slept_{false};
-    bool is_to_look_ = false;  ///< the rank that runs it, before it sleeps
-    bool has_come_ = false;    ///< something, since it slept
+    bool is_to_look_ = false;             ///< the rank that runs it, before it sleeps
+    bool has_come_ = false;               ///< something, since it slept
     Hint<std::int64_t> nap_until_ns_{0};  ///< 0: what has come then is taken
     ViolationHook hook_;
     /// What former engines of this segment had counted.
