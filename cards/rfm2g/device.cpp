@@ -316,7 +316,7 @@ RFM2G_STATUS Device::read(std::uint32_t offset, void* to, std::uint32_t bytes) {
     const std::size_t place = std::size_t{view().first} + offset;
     if (!is_swapped(by_dma)) {
         const int code = rmem_read(node_, place, to, bytes);
-        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+        return code >= RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
     }
     const std::size_t first = word_of(place);
     std::vector<std::byte> words(end_of_word(place + bytes) - first);
@@ -495,7 +495,7 @@ RFM2G_STATUS Device::check_ring() {
         const Lock lock(mutex_);
         code = rmem_flush(node_, kFlushSliceNs);
     }
-    return code == RMEM_OK ? RFM2G_SUCCESS : RFM2G_LINK_TEST_FAIL;
+    return code >= RMEM_OK ? RFM2G_SUCCESS : RFM2G_LINK_TEST_FAIL;
 }
 
 /// Under the lock.

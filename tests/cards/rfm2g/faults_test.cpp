@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace rmem::test {
@@ -64,6 +66,10 @@ TEST_F(StoppedNode, breaks_the_ring_until_it_is_dropped_and_is_told_of_it) {
     EXPECT_EQ(RFM2gClearOwnData(a, &state), RFM2G_SUCCESS);
     EXPECT_EQ(state, RFM2G_OFF);
     EXPECT_TRUE(comes([&] { return RFM2gCheckRingCont(a) == RFM2G_SUCCESS; }));
+    for (int i = 0; i < 20; ++i) {  // also as soon as it knows that it is alone
+        EXPECT_EQ(RFM2gCheckRingCont(a), RFM2G_SUCCESS);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     other.resume();
     EXPECT_EQ(other.wait(), 0);
 }
