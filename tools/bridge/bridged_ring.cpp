@@ -73,6 +73,10 @@ BridgedRing::BridgedRing(const BridgedRingConfig& config, Noticing noticing)
         node_.watch(region.offset, region.bytes,
                     is_woken ? rmem::Trigger::any_write : rmem::Trigger::marked);
     source_ = open_source(node_.ring().segment_name(), {node_.id(), is_sampled_ ? kSampleNs : 0});
+    for (const bridge::SentRegion& region : config_.sent) {
+        for (const rmem::WordRange& sync : region.sync)
+            source_->look_first_at(sync.offset, sync.bytes);
+    }
     begin(rmem::now_ns());
 }
 
@@ -182,6 +186,7 @@ void BridgedRing::take_interrupts(std::int64_t now_ns) {
     while (const auto interrupt = node_.next_interrupt(rmem::Deadline::now())) {
         if (!is_sampled_ || interrupt->kind != rmem::Interrupt::Kind::written) continue;
         end_.sender().mark(interrupt->offset, now_ns);
+        source_->look_first_at(interrupt->offset, rmem::kWordBytes);
         has_taken_ = true;
         look_ns_ = 0;  // the mark's word is looked at before it leaves
     }

@@ -40,6 +40,8 @@ public:
     /// Gives what was written since, but no more than some ten thousand writes at once. True if
     /// there is so much that the next look should follow without a pause.
     virtual bool look(std::int64_t now_ns, const Sink& sink) = 0;
+    /// Of a memory that is looked at: these words before all others, which then are no older.
+    virtual void look_first_at(std::size_t, std::size_t) {}
     /// Nanoseconds between two looks.
     virtual std::int64_t interval_ns() const = 0;
     /// Whether somebody is there who may write. A few system calls.

@@ -4,7 +4,9 @@
 #include "tools/record/record_source.hpp"
 #include "tools/watch/bank_view.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -36,7 +38,14 @@ public:
         write_.flags = RecordedWrite::kSampled;
     }
 
+    void look_first_at(std::size_t offset, std::size_t bytes) override {
+        const std::size_t end = std::min(offset + bytes, seen_.size());
+        for (std::size_t at = offset; at < end; at += rmem::kWordBytes) first_.emplace(at, 0);
+    }
+
     bool look(std::int64_t now_ns, const Sink& sink) override {
+        for (auto& [at, value] : first_) value = load_word(bank_, at);
+        auto first = first_.begin();
         std::size_t run_at = 0;
         std::size_t run_bytes = 0;
         const auto give = [&] {
@@ -47,7 +56,8 @@ public:
             sink(write_);
         };
         for (std::size_t at = 0; at < seen_.size(); at += rmem::kWordBytes) {
-            const std::uint32_t value = load_word(bank_, at);
+            const bool is_first = first != first_.end() && first->first == at;
+            const std::uint32_t value = is_first ? (first++)->second : load_word(bank_, at);
             if (std::memcmp(seen_.data() + at, &value, sizeof value) == 0) {
                 give();
                 continue;
@@ -65,8 +75,9 @@ private:
     const std::shared_ptr<rmem::Ring> ring_;
     const std::byte* const bank_;
     const std::int64_t interval_ns_;
-    std::vector<std::byte> seen_;  // the memory at the last look
-    RecordedWrite write_;          // with the common part of all
+    std::vector<std::byte> seen_;                 // the memory at the last look
+    std::map<std::size_t, std::uint32_t> first_;  // words that are looked at first, by offset
+    RecordedWrite write_;                         // with the common part of all
 };
 
 }  // namespace

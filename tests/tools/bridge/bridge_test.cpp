@@ -52,7 +52,8 @@ protected:
     /// Both ways: from 0 to 4096, and from 8192 of the second to 12288 of the first.
     std::string local(const TestRing& first, const TestRing& second) const {
         return file("local", fmt::format(R"({{"rings": {{"a": {}, "b": {}}}, "regions": [
-            {{"name": "there", "from": "a", "offset": 0, "to": "b", "at": 4096, "bytes": {}}},
+            {{"name": "there", "from": "a", "offset": 0, "to": "b", "at": 4096, "bytes": {},
+              "sync": [4]}},
             {{"name": "back", "from": "b", "offset": "8K", "to": "a", "at": "0x3000",
               "bytes": 64}}]}})",
                                          ring(first), ring(second), kRegion));

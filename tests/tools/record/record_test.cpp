@@ -4,13 +4,17 @@
 #include "rmem/ring/write_log.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/tools/record/recorded.hpp"
+#include "tools/record/record_source.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace rmem::test {
@@ -210,6 +214,36 @@ TEST_F(Record, refuses_a_ring_that_shows_no_writes_and_says_what_would_do) {
     const Ran never = run_tool({"record", ring.name(), "-o", path, "--sample", "0s"});
     EXPECT_EQ(never.code, 2);
     EXPECT_THAT(never.err, HasSubstr("--sample 0"));
+}
+
+/// What waits for a flag would else be shown one that is newer than its data.
+TEST_F(Record, looks_at_the_words_that_it_is_told_before_the_others) {
+    TestRing ring(to_record(LinkKind::direct));
+    Node writer = ring.join(0);
+    const std::size_t flag_at = writer.size() - kWordBytes;
+    const auto source = tools::open_source(ring.name(), {.node = 0, .sample_ns = 1'000'000});
+    source->look_first_at(flag_at, kWordBytes);
+    std::atomic<bool> is_over{false};
+    std::thread program([&] {
+        for (std::uint32_t i = 1; !is_over; ++i) {
+            write_word(writer, 0, i);
+            write_word(writer, flag_at, i);
+        }
+    });
+    std::uint32_t data = 0, flag = 0;
+    const auto take = [&](const RecordedWrite& write) {
+        if (write.offset == 0) std::memcpy(&data, write.words.data(), sizeof data);
+        if (write.offset == flag_at) std::memcpy(&flag, write.words.data(), sizeof flag);
+    };
+    source->begin(now_ns(), take);
+    for (int looks = 0; looks < 200;) {
+        const std::uint32_t before = flag;
+        source->look(now_ns(), take);
+        EXPECT_GE(data, flag);
+        looks += flag != before ? 1 : 0;
+    }
+    is_over = true;
+    program.join();
 }
 
 TEST_F(Record, samples_the_memory_of_any_ring) {
