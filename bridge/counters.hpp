@@ -13,10 +13,10 @@ namespace bridge {
 /// X(identifier, unit, meaning)
 #define BRIDGE_COUNTERS(X)                                                                 \
     X(forwarded_writes, "writes", "writes sent to the other end, copies among them")       \
-    X(forwarded_bytes, "bytes", "their bytes")                                             \
+    X(forwarded_bytes, "bytes", "of what was forwarded")                                   \
     X(forwarded_frames, "frames", "frames they left in")                                   \
     X(brought_writes, "writes", "writes of the other end made in this ring")               \
-    X(brought_bytes, "bytes", "their bytes")                                               \
+    X(brought_bytes, "bytes", "of what was brought")                                       \
     X(brought_frames, "frames", "frames they came in")                                     \
     X(fresh_copies, "copies", "copies of a region after a loss, or of what was conflated") \
     X(conflated, "writes", "writes of which only the latest values were sent")             \

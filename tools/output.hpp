@@ -7,6 +7,8 @@
 /// command as SIGPIPE would have, without a word. Throws `rmem::Error` (no_space, system) when it
 /// cannot be written for another reason.
 
+#include "rmem/base/quantity.hpp"
+
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -20,8 +22,7 @@ void show_json(const nlohmann::json& value);
 /// One line, for a stream of values.
 void show_json_line(const nlohmann::json& value);
 
-/// "60 B", "64 KiB", "1.5 GiB"
-std::string size_text(std::uint64_t bytes);
+using rmem::size_text;
 /// "247 ns", "6.50 µs", "30 s"; `ns` may come from shared memory, so any value is fine.
 std::string duration_text(std::uint64_t ns);
 /// "0-3, 5"

@@ -12,7 +12,7 @@ namespace billboard {
 /// X(identifier, kind, unit, meaning)
 #define BBP_COUNTERS(X)                                                                         \
     X(buffers_posted, work, "messages", "messages posted in the data partition")                \
-    X(bytes_posted, work, "bytes", "their bytes")                                               \
+    X(bytes_posted, work, "bytes", "of the messages posted")                                    \
     X(multicasts, work, "messages", "multicasts posted, whatever the number of receivers")      \
     X(segments_posted, work, "segments", "parts of messages larger than a partition")           \
     X(offers_posted, work, "messages", "messages offered to be read past the ring")             \

@@ -12,9 +12,9 @@ namespace ports::munet {
 /// X(identifier, unit, meaning)
 #define MUNET_COUNTERS(X)                                                                          \
     X(sent, "messages", "messages and parts taken from the endpoint's descriptors")                \
-    X(sent_bytes, "bytes", "their bytes")                                                          \
+    X(sent_bytes, "bytes", "of what was sent")                                                     \
     X(received, "messages", "messages and parts placed in its receive buffer")                     \
-    X(received_bytes, "bytes", "their bytes")                                                      \
+    X(received_bytes, "bytes", "of what was received")                                             \
     X(moved, "messages", "of those sent, the ones the daemon fetched from the send buffer")        \
     X(credits, "messages", "descriptors with nothing but credit")                                  \
     X(asked, "events", "places asked for at other endpoints")                                      \

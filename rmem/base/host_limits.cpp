@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/host_limits.hpp"
 
+#include "rmem/base/quantity.hpp"
 #include "rmem/base/small_file.hpp"
 
 #include <fmt/format.h>
@@ -112,19 +113,19 @@ std::string limit_behind(int error) {
     if (error != ENOMEM) return "";
     if (const auto bytes = own_limit(RLIMIT_AS)) {
         return fmt::format(
-            "; this process may have {} KiB of addresses: raise that (ulimit -v), or "
+            "; this process may have {} of addresses: raise that (ulimit -v), or "
             "make the ring smaller (RMEM_SIZE, RMEM_PARTITION, fewer ranks)",
-            *bytes / 1024);
+            size_text(*bytes));
     }
     return "; the host has no memory left, or vm.max_map_count is too small (sysctl)";
 }
 
 std::string limit_of_locked_memory() {
     return fmt::format(
-        "; this process keeps all of its memory (mlockall), and may keep {} KiB: "
+        "; this process keeps all of its memory (mlockall), and may keep {}: "
         "raise that (ulimit -l; services: LimitMEMLOCK=infinity, containers: "
         "--ulimit memlock=-1)",
-        own_limit(RLIMIT_MEMLOCK).value_or(0) / 1024);
+        size_text(own_limit(RLIMIT_MEMLOCK).value_or(0)));
 }
 
 std::string limit_of_threads() {
@@ -134,7 +135,7 @@ std::string limit_of_threads() {
         "pids.max says, and each takes {} of addresses (ulimit -s), of locked memory (ulimit -l) "
         "after mlockall",
         tasks ? fmt::format("{} threads", *tasks) : "any number of threads",
-        stack ? fmt::format("{} KiB", *stack / 1024) : "2 MiB");
+        size_text(stack.value_or(2 * 1024 * 1024)));
 }
 
 }  // namespace rmem

@@ -90,6 +90,16 @@ std::string size_setting(std::size_t bytes) {
     return with_unit(bytes, kSizeUnits);
 }
 
+std::string size_text(std::uint64_t bytes) {
+    constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+    const bool whole = value == static_cast<double>(static_cast<std::uint64_t>(value));
+    return whole ? fmt::format("{:.0f} {}", value, kUnits[unit])
+                 : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
 std::string duration_setting(std::int64_t ns) {
     return with_unit(static_cast<std::uint64_t>(ns), kTimeUnits);
 }

@@ -23,6 +23,9 @@ RMEM_API unsigned parse_unsigned(const std::string& what, const std::string& tex
 RMEM_API std::string size_setting(std::size_t bytes);
 RMEM_API std::string duration_setting(std::int64_t ns);
 
+/// For people: "512 B", "1.5 MiB".
+RMEM_API std::string size_text(std::uint64_t bytes);
+
 /// What those throw: `wanted` says what to give instead of `text`.
 Error malformed_setting(const std::string& what, const std::string& text,
                         const std::string& wanted);

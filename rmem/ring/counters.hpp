@@ -64,9 +64,9 @@ inline constexpr std::size_t kCountersPerPort = 16;
 /// X(identifier, kind, unit, meaning)
 #define RMEM_LINK_COUNTERS(X)                                                                      \
     X(writes_sent, work, "writes", "writes handed to the link")                                    \
-    X(bytes_sent, work, "bytes", "their bytes")                                                    \
+    X(bytes_sent, work, "bytes", "of the writes sent")                                             \
     X(writes_applied, work, "writes", "writes of others applied to this bank")                     \
-    X(bytes_applied, work, "bytes", "their bytes")                                                 \
+    X(bytes_applied, work, "bytes", "of the writes applied")                                       \
     X(writes_filtered, work, "words", "words not sent because they did not change (data filter)")  \
     X(writes_lost_fifo, losses, "writes", "writes lost to a full transmit FIFO (fifo=lose)")       \
     X(held_off, back_pressure, "writes", "writes that waited for room in the transmit FIFO")       \

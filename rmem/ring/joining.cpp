@@ -11,7 +11,7 @@ namespace rmem {
 
 namespace {
 
-std::string size_text(std::size_t bytes) {
+std::string full_size_text(std::size_t bytes) {
     return fmt::format("{} ({} bytes)", size_setting(bytes), bytes);
 }
 
@@ -22,10 +22,12 @@ std::string bound_text(std::int64_t ns) {
 }  // namespace
 
 std::vector<GivenSetting> settings_of(const RingConfig& config) {
-    return {
-        {"RMEM_LINK", name_of(config.link)},          {"RMEM_RANKS", std::to_string(config.ranks)},
-        {"RMEM_NODES", std::to_string(config.nodes)}, {"RMEM_SIZE", size_text(config.user_bytes)},
-        {"RMEM_TIMING", to_string(config.timing)},    {"RMEM_BOUND", bound_text(config.bound_ns)}};
+    return {{"RMEM_LINK", name_of(config.link)},
+            {"RMEM_RANKS", std::to_string(config.ranks)},
+            {"RMEM_NODES", std::to_string(config.nodes)},
+            {"RMEM_SIZE", full_size_text(config.user_bytes)},
+            {"RMEM_TIMING", to_string(config.timing)},
+            {"RMEM_BOUND", bound_text(config.bound_ns)}};
 }
 
 std::vector<Difference> differences_of(const RingConfig& there, const RingConfig& here) {

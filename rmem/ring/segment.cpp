@@ -3,6 +3,7 @@
 
 #include "rmem/base/host_limits.hpp"
 #include "rmem/base/marks.hpp"
+#include "rmem/base/quantity.hpp"
 #include "rmem/base/small_file.hpp"
 #include "rmem/ring/bell.hpp"
 #include "rmem/ring/segment_names.hpp"
@@ -99,10 +100,10 @@ void reserve_space(const std::string& ring, int fd, std::size_t from, std::size_
     // The kernel would end this process, or another of its cgroup, without a word.
     if (const auto memory = memory_of_cgroup(); memory && memory->room < bytes) {
         throw Error(Errc::no_space,
-                    fmt::format("ring '{}' needs {} KiB of memory, and the cgroup of this process "
-                                "has room for {} KiB; raise its limit (containers: --memory) or "
+                    fmt::format("ring '{}' needs {} of memory, and the cgroup of this process "
+                                "has room for {}; raise its limit (containers: --memory) or "
                                 "make the ring smaller (RMEM_SIZE, RMEM_PARTITION, fewer ranks)",
-                                ring, bytes / 1024, memory->room / 1024));
+                                ring, size_text(bytes), size_text(memory->room)));
     }
     const FileLimitAsError guard;
     int error;
@@ -112,19 +113,19 @@ void reserve_space(const std::string& ring, int fd, std::size_t from, std::size_
     if (error == 0) return;
     if (error == EFBIG) {
         throw Error(Errc::no_space,
-                    fmt::format("ring '{}' needs {} KiB in {}, and this process may not make files "
+                    fmt::format("ring '{}' needs {} in {}, and this process may not make files "
                                 "as large as that; raise the limit (ulimit -f), or make the ring "
                                 "smaller (RMEM_SIZE, RMEM_PARTITION, fewer ranks)",
-                                ring, bytes / 1024, kDirectory));
+                                ring, size_text(bytes), kDirectory));
     }
     if (error == ENOSPC || error == ENOMEM) {
         const auto space = std::filesystem::space(kDirectory);
-        throw Error(
-            Errc::no_space,
-            fmt::format("ring '{}' needs {} KiB in {}, which has {} KiB left; make {} larger "
-                        "(containers: --shm-size) or the ring smaller (RMEM_SIZE, "
-                        "RMEM_PARTITION, fewer ranks)",
-                        ring, bytes / 1024, kDirectory, space.available / 1024, kDirectory));
+        throw Error(Errc::no_space,
+                    fmt::format("ring '{}' needs {} in {}, which has {} left; make {} larger "
+                                "(containers: --shm-size) or the ring smaller (RMEM_SIZE, "
+                                "RMEM_PARTITION, fewer ranks)",
+                                ring, size_text(bytes), kDirectory, size_text(space.available),
+                                kDirectory));
     }
     fail(ring, "reserving space for", error);
 }
@@ -190,7 +191,7 @@ Mapping map(const std::string& ring, int fd, std::size_t offset, std::size_t byt
         const int error = e.code().value();
         if (error != EAGAIN && error != ENOMEM) fail(ring, "mapping", error);
         throw Error(Errc::no_space,
-                    fmt::format("mapping the {} KiB of {}: {}{}", bytes / 1024,
+                    fmt::format("mapping the {} of {}: {}{}", size_text(bytes),
                                 Segment::object_name(ring), std::strerror(error),
                                 error == EAGAIN ? limit_of_locked_memory() : limit_behind(error)));
     }

@@ -165,7 +165,7 @@ TEST_F(SegmentTest, a_host_with_too_little_shared_memory_says_so_and_nothing_is_
             FAIL() << "more than the host has was reserved";
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), Errc::no_space);
-            EXPECT_THAT(error.what(), HasSubstr("needs 1024 KiB"));
+            EXPECT_THAT(error.what(), HasSubstr("needs 1 MiB"));
         }
         EXPECT_FALSE(name.exists());
         EXPECT_TRUE(Segment::create(name.get(), kBytes, "", kLock))
@@ -229,7 +229,7 @@ TEST_F(SegmentTest, a_process_that_keeps_all_of_its_memory_is_told_the_limit) {
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), Errc::no_space);
             EXPECT_THAT(error.what(), HasSubstr("mlockall"));
-            EXPECT_THAT(error.what(), HasSubstr("8192 KiB"));
+            EXPECT_THAT(error.what(), HasSubstr("8 MiB"));
             EXPECT_THAT(error.what(), HasSubstr("ulimit -l"));
         }
         EXPECT_FALSE(name.exists());
@@ -276,8 +276,8 @@ TEST_F(SegmentTest, what_the_cgroup_has_no_room_for_is_refused_before_the_kernel
             FAIL() << "it was made";
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), Errc::no_space);
-            EXPECT_THAT(error.what(), HasSubstr("needs 65536 KiB"));
-            EXPECT_THAT(error.what(), HasSubstr("room for 24576 KiB"));
+            EXPECT_THAT(error.what(), HasSubstr("needs 64 MiB"));
+            EXPECT_THAT(error.what(), HasSubstr("room for 24 MiB"));
         }
         EXPECT_FALSE(name.exists());
         EXPECT_TRUE(Segment::create(name.get(), kBytes, "", kLock));
