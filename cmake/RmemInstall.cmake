@@ -42,6 +42,10 @@ foreach(card IN LISTS cards)
     install(FILES ${PROJECT_BINARY_DIR}/${card}.pc DESTINATION ${pkgconfig_dir})
 endforeach()
 
+# The guides, for those without a clone; links between the pages hold.
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE)
+
 # The manual. A page's NAME section lists what is found by it: every name but the page's own becomes
 # a link to it, in the page's section, or, where the page is one of section 7, among the calls.
 # Those of parts that are not built are left out.
