@@ -36,7 +36,7 @@ using Kinds = ::testing::Types<Inline, Kind<InlineBoard, true>, Kind<InlineBoard
                                Kind<LineBoard, false>, Kind<LineBoard, true>>;
 TYPED_TEST_SUITE(Boards, Kinds, KindNames);
 
-constexpr unsigned kSteps = rmem::test::kSanitized ? 40'000 : 400'000;
+constexpr unsigned kSteps = rmem::test::kSanitized ? 10'000 : 400'000;
 
 TYPED_TEST(Boards, do_what_a_queue_does) {
     for (const unsigned ranks : {2U, 3U}) {
