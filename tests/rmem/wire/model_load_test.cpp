@@ -29,7 +29,7 @@ struct Load {
     std::uint64_t mean_gap_ns;
     std::uint64_t seed;
     bool faults;
-    int writes = test::kSanitized ? kWrites / 15 : kWrites;
+    int writes = test::kSanitized ? kWrites / 5 : kWrites;
 };
 
 void play(const Load& load, bool sliced, Bench* b) {
