@@ -204,7 +204,7 @@ RFM2G_STATUS Device::peek(std::uint32_t offset, Value& value) {
     const std::size_t place = std::size_t{seen.first} + offset;
     if constexpr (kIsRemote) {
         const int code = rmem_read(node_, place, &value, sizeof value);
-        return code >= RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
     }
     std::uint64_t words = rmem_load(node_, word_of(place));
     if constexpr (sizeof(Value) > kWordBytes)
@@ -316,7 +316,7 @@ RFM2G_STATUS Device::read(std::uint32_t offset, void* to, std::uint32_t bytes) {
     const std::size_t place = std::size_t{view().first} + offset;
     if (!is_swapped(by_dma)) {
         const int code = rmem_read(node_, place, to, bytes);
-        return code >= RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
     }
     const std::size_t first = word_of(place);
     std::vector<std::byte> words(end_of_word(place + bytes) - first);
