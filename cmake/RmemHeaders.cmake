@@ -10,8 +10,7 @@ target_precompile_headers(rmem_common_headers PRIVATE
     <optional> <span> <string> <vector>)
 
 # use_common_headers(<target>...): for targets that are compiled as the libraries are. A source
-# still includes what it uses: a build with CMAKE_DISABLE_PRECOMPILE_HEADERS tells where one does
-# not.
+# still includes what it uses (tests/lint/includes.py).
 function(use_common_headers)
     foreach(target IN LISTS ARGN)
         target_precompile_headers(${target} REUSE_FROM rmem_common_headers)

@@ -10,6 +10,7 @@
 #include "bridge/end.hpp"
 #include "bridge/secure_line.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 

@@ -11,7 +11,9 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <sstream>
+#include <type_traits>
 
 using ports::dp::fail;
 using ports::dp::Graph;

@@ -8,6 +8,7 @@
 
 #include "tests/support/conformance.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 

@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import tree
 from atomics import (
@@ -25,6 +26,7 @@ from atomics import (
     relaxed_atomics_say_why_that_is_enough,
 )
 from constants import named_constants_exist, named_constants_have_their_figure
+from includes import standard_names_are_included
 from mutants import mutants_find_their_text
 from pages import named_functions_exist, without_programs
 from tree import (
@@ -61,28 +63,12 @@ def mpi_include_folders():
     return [word[2:] for word in result.stdout.split()] if result.returncode == 0 else []
 
 
-def first_include(file):
-    """The file of the tree that this one begins with; None where the system's is first."""
-    first = re.search(r"^#include.*", text(file), re.MULTILINE)
-    named = first and re.fullmatch(r'#include "(.*)"', first[0])
-    path = named and tree.ROOT / named[1]
-    return path if path and path.exists() else None
-
-
-def headers_that_a_build_compiles_alone():
-    """What a source begins with has nothing before it there; so has what that header begins with.
-
-    Tests do not count: their precompiled header comes before.
-    """
-    alone = set()
-    for source in files(".cpp"):
-        if short(source).startswith(("tests/", "fuzz/")):
-            continue
-        header = first_include(source)
-        while header and header not in alone:
-            alone.add(header)
-            header = first_include(header)
-    return alone
+# The standard library's own headers, of which `standard_names_are_included` says who needs them: to
+# parse them again for each header is most of the time.
+PARSED_ONCE = [
+    *("algorithm array atomic charconv chrono cstring deque filesystem fstream functional".split()),
+    *("limits map memory mutex optional set span string thread utility vector".split()),
+]
 
 
 def headers_compile_alone():
@@ -111,13 +97,20 @@ def headers_compile_alone():
         )
         return header, result.stderr if result.returncode else ""
 
-    built = headers_that_a_build_compiles_alone()
-    jobs = [(cpp, h) for h in files(*HEADERS) if h not in built]
-    jobs += [(c, h) for h in files(".h")]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for header, errors in pool.map(lambda job: compile_alone(*job), jobs):
-            if errors:
-                yield f"{short(header)}:1: include what it needs to compile alone:\n{errors}"
+    with tempfile.TemporaryDirectory() as folder:
+        once = pathlib.Path(folder, "once.hpp")
+        once.write_text("".join(f"#include <{header}>\n" for header in PARSED_ONCE))
+        # Of GCC and Clang: what is included first, if it lies beside the header, is taken for it.
+        parsed = once.with_suffix(".hpp.gch")
+        warnings = options[1:]
+        subprocess.run([*cpp[:-1], "c++-header", *warnings, once, "-o", parsed], check=True)
+        own = [*cpp, "-include", once]
+        jobs = [(own, h) for h in files(".hpp")]
+        jobs += [(command, h) for h in files(".h") for command in (c, cpp)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for header, errors in pool.map(lambda job: compile_alone(*job), jobs):
+                if errors:
+                    yield f"{short(header)}:1: include what it needs to compile alone:\n{errors}"
 
 
 def files_start_with_their_licence():
@@ -135,6 +128,14 @@ def files_hold_no_machine_paths():
         for number, line in enumerate(text(file).splitlines(), 1):
             if machine_path.search(line):
                 yield f"{short(file)}:{number}: use a path relative to the tree"
+
+
+def first_include(file):
+    """The file of the tree that this one begins with; None where the system's is first."""
+    first = re.search(r"^#include.*", text(file), re.MULTILINE)
+    named = first and re.fullmatch(r'#include "(.*)"', first[0])
+    path = named and tree.ROOT / named[1]
+    return path if path and path.exists() else None
 
 
 def invariants_are_executed():
@@ -518,6 +519,7 @@ RULES = [
     headings_look_alike,
     own_includes_come_first,
     own_functions_are_told_apart,
+    standard_names_are_included,
     mutants_find_their_text,
     named_paths_exist,
     named_functions_exist,

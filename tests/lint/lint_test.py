@@ -47,7 +47,7 @@ int f(int a) {
 }  // namespace rmem"""
 
 OFFENCES = {
-    "headers_compile_alone": ("rmem/a.hpp", "inline std::size_t f() { return 0; }"),
+    "headers_compile_alone": ("rmem/a.hpp", "inline Size f() { return 0; }"),
     "ordered_atomics_name_their_partner": ("rmem/a.cpp", "a.load(std::memory_order_acquire);"),
     "relaxed_atomics_say_why_that_is_enough": ("rmem/a.cpp", "a.load(std::memory_order_relaxed);"),
     "atomics_say_their_order": ("rmem/a.cpp", "a.load();"),
@@ -63,6 +63,7 @@ OFFENCES = {
     "headings_look_alike": ("rmem/a.cpp", "// ---- Receiving ----"),
     "own_includes_come_first": ("rmem/a.cpp", '#include <a>\n\n#include "rmem/above.hpp"'),
     "own_functions_are_told_apart": ("rmem/b.cpp", OWN),
+    "standard_names_are_included": ("rmem/a.cpp", "std::vector<int> a;"),
     "mutants_find_their_text": ("tests/mutants.toml", MUTANT),
     "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
     "named_functions_exist": ("docs/a.md", "calls `gone_since()`"),
@@ -232,36 +233,28 @@ class Atomics(Rules):
 
 
 class Headers(Rules):
-    def alone(self):
-        return {path.name for path in lint.headers_that_a_build_compiles_alone()}
-
-    def test_one_that_a_source_begins_with_is_compiled_there(self):
-        self.write("int f();\n", "a.hpp")
-        self.write('// what it is\n#include "rmem/a.hpp"\n#include <vector>\n')
-        self.assertEqual(self.alone(), {"a.hpp"})
-
-    def test_so_is_what_that_header_begins_with(self):
-        self.write("int f();\n", "b.hpp")
-        self.write('#include "rmem/b.hpp"\n#include "rmem/c.hpp"\n', "a.hpp")
-        self.write("int g();\n", "c.hpp")
-        self.write('#include "rmem/a.hpp"\n')
-        self.assertEqual(self.alone(), {"a.hpp", "b.hpp"})
-
-    def test_one_that_stands_behind_another_is_not(self):
-        self.write("int f();\n", "a.hpp")
-        self.write('#include <vector>\n#include "rmem/a.hpp"\n')
-        self.assertEqual(self.alone(), set())
-
-    def test_one_that_a_test_begins_with_is_not(self):
-        self.write("int f();\n", "a.hpp")
-        self.make("tests/rmem/a_test.cpp", '#include "rmem/a.hpp"\n')
-        self.assertEqual(self.alone(), set())
-
     def test_one_that_lacks_something_is_named(self):
-        self.write("inline std::size_t f() { return 0; }\n", "alone.hpp")
-        self.write("#include <cstddef>\ninline std::size_t g() { return 0; }\n", "whole.hpp")
+        self.write("inline Size f() { return 0; }\n", "alone.hpp")
+        self.write("using Size = unsigned;\ninline Size g() { return 0; }\n", "whole.hpp")
         (complaint,) = lint.headers_compile_alone()
         self.assertTrue(complaint.startswith("rmem/alone.hpp:1: include what it needs"), complaint)
+
+    def lacking(self):
+        return [line.split(" needs")[0] for line in lint.standard_names_are_included()]
+
+    def test_a_standard_name_needs_its_header(self):
+        self.write("#include <string>\nstd::string a;\n\nstd::optional<int> b;\n")
+        self.assertEqual(self.lacking(), ["rmem/a.cpp:4: std::optional"])
+
+    def test_one_that_the_headers_of_the_tree_include_is_there(self):
+        self.write("#include <optional>\n", "b.hpp")
+        self.write('#include "rmem/b.hpp"\n', "a.hpp")
+        self.write('#include "rmem/a.hpp"\nstd::optional<int> b;\n')
+        self.assertEqual(self.lacking(), [])
+
+    def test_one_in_a_comment_or_a_text_needs_none(self):
+        self.write('// std::optional\nconst char* a = "std::vector";\n')
+        self.assertEqual(self.lacking(), [])
 
 
 class Invariants(Rules):

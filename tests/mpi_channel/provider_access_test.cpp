@@ -8,6 +8,8 @@
 
 #include "tests/support/provider_rank.hpp"
 
+#include <algorithm>
+
 namespace rmem::test {
 namespace {
 

@@ -4,6 +4,7 @@
 // docs/design/ports.md has the table.
 #include "tests/support/gamma_ranks.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <vector>

@@ -14,7 +14,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 namespace tools {

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tools {
