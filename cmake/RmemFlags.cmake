@@ -18,6 +18,8 @@ set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
 
 if(PROJECT_IS_TOP_LEVEL)
     set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+    # To collect its garbage takes an eighth to a sixth of its time.
+    add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
     find_program(CCACHE ccache)
     if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
         # What it took is held by tests/budget.toml.

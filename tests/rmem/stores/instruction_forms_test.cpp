@@ -369,7 +369,8 @@ private:
 };
 
 /// What differs after the two, but for the addresses themselves.
-std::string difference(State on_plain, State on_view, std::uint64_t plain, std::uint64_t view) {
+std::string difference(const State& on_plain, const State& on_view, std::uint64_t plain,
+                       std::uint64_t view) {
     std::string different;
     for (unsigned i = 0; i < 16; ++i) {
         std::uint64_t one = on_plain.registers.general[i], other = on_view.registers.general[i];
