@@ -231,10 +231,13 @@ struct RingOfPlusCards : PlusCards {
 TEST_F(RingOfPlusCards, the_counter_counts_what_comes_and_how_long_a_round_takes) {
     const PlusCard card(0);
     const Peer peer(1);
+    // What the peer writes when it joins comes before this.
+    ASSERT_EQ(rmem_write_word(peer, 0, 9), RMEM_OK);
+    EXPECT_TRUE(comes([] { return get_base_mem()[0] == 9; }));
     EXPECT_EQ(sp_set_cntr(CNTR_NET_EVENTS), 0);
     for (std::uint32_t i = 1; i <= 5; ++i) ASSERT_EQ(rmem_write_word(peer, 0, i), RMEM_OK);
     EXPECT_TRUE(comes([] { return get_base_mem()[0] == 5; }));
-    EXPECT_TRUE(comes([] { return csr(SCR_CSR13) == 5; }));
+    EXPECT_TRUE(comes([] { return csr(SCR_CSR13) == 5; })) << csr(SCR_CSR13);
     EXPECT_EQ(sp_set_cntr(CNTR_TRANSIT), 0);
     EXPECT_GT(csr(SCR_CSR13), 0U);
 }
