@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Whatever peers write, a rank's calls end with a documented code and touch only what they may.
 /// The runs are seeded; RMEM_FUZZ_SEEDS sets how many. fuzz/fuzz_partition.cpp searches further.

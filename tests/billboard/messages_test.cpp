@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: apart
+// ctest: check apart
 
 /// Conformance: a message arrives once, intact, whatever its size, and a receiver that has no room
 /// for it, or only looks, loses nothing. (billboard/bbp.h: Delivery, bbp_recv, bbp_probe,

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: check
 # What a user can meet stands in the manual: every command, option, variable, error and function;
 # and what the manual has of these exists. Each is found by its own name.
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: check
 # The manual pages are well-formed, refer to pages that exist, and their programs compile and run.
 set -euo pipefail
 cd "$RMEM_SOURCE_DIR/docs/man"

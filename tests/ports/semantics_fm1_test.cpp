@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // The row of each property for Fast Messages 1.0, from fm/fm1.h alone; docs/design/ports.md has the
 // table.
 #include "tests/ports/fm/fm_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan
+// ctest: check tsan
 
 /// Blocks of every size, from and to every alignment, change exactly what they cover, in all banks;
 /// and no word of them is ever half of one write and half of another.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan
+// ctest: check tsan
 
 /// An interrupt reaches the program in each of the ways in which it may wait for one (a call, a
 /// descriptor, a callback), whatever it does when the write comes; and any rank of the node.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// The memory in C (rmem/rmem.h): each call used as it is meant, each documented failure, limits.
 /// What the memory does behind it is tested by the conformance of links and by node_*_test.cpp.

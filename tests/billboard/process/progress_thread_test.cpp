@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan
+// ctest: check tsan
 #include "billboard/process/progress_thread.hpp"
 
 #include "billboard/errors.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // Fast Messages 1.0: fm/fm1.h, in its order.
 #include "tests/ports/fm/fm_support.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: apart
+// ctest: check apart
 //
 // Fast Messages 2.x: fm/fm2.h, in its order.
 #include "tests/ports/fm/fm_support.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // Several virtual GAMMAs on one ring: who is in which, and messages across.
 #include "ports/gamma/groups.hpp"
 

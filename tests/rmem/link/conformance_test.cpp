@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan apart
+// ctest: check tsan apart
 #include "tests/support/link_conformance.hpp"
 
 namespace rmem::test {

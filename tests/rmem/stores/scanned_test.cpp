@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: plain
+// ctest: check plain
 
 /// Stores that are found by comparing, page by page: with the kernel's help, and with signals.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: parts=2
+// ctest: check parts=2
 //
 // The litmuses: each finds the card that breaks its rule, and no other does.
 #include "rmem/rmem.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // `rmem conform`: no link breaks a rule, and its reports say what was tried.
 #include "tests/support/own_network.hpp"
 #include "tests/support/tool.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 #include "rmem/link/fabric/connections.hpp"
 
 #include "rmem/ring/segment.hpp"

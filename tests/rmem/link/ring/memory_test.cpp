@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan
+// ctest: check tsan
 #include "rmem/link/ring/memory.hpp"
 
 #include "rmem/ring/segment.hpp"
