@@ -51,3 +51,20 @@ output=$("$progress" --tests "$work" bash -c 'echo "1/2 Test #1: rmem/segment ..
     echo "100% tests passed"')
 [[ $output == *"Passed in the second attempt only: rmem/segment"* ]] ||
     fail "a test that has failed before it passed is named"
+
+# What the steps and the tests took, on a page.
+cat >>"$work/Testing/Temporary/LastTest.log" <<'END'
+1/2 Test: asan/rmem/segment
+Test time =   7.40 sec
+2/2 Test: rmem/segment
+Test time =  61.00 sec
+END
+printf '%s\n' '20 packages' '100 building release' >"$work/steps"
+output=$("$progress" --tests "$work" --page "$work/page.md" bash -c 'exit 1') || true
+output=$(cat "$work/page.md")
+[[ $output == *"| building release | 1:40 |"*"| testing | 0:00 |"*"| all | 2:00 |"* ]] ||
+    fail "the steps are added up"
+[[ $output == *"| release | 1 | 1:01 |"*"| asan | 1 | 0:07 |"* ]] ||
+    fail "the builds are told apart"
+[[ $output == *"| rmem/segment | 61 |"*"| asan/rmem/segment | 7 |"* ]] ||
+    fail "the longest is first"
