@@ -546,8 +546,8 @@ TEST_F(EngineTest, is_run_by_its_helper_again_when_a_sleep_of_the_program_is_ove
         helper.attend();
         engine->sleep(100'000'000);
     }
-    helper.take_back();
     const std::uint64_t before = helper.takeovers();
+    helper.take_back();
     EXPECT_TRUE(test::eventually([&] { return helper.takeovers() > before; }));
 }
 
