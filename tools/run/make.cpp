@@ -126,11 +126,11 @@ void tell(const rmem::RingConfig& config, std::uint64_t set, bool as_json) {
                           {"bytes_set", set}});
     }
     show(fmt::format(
-        "ring {0}: link {1}, {2} nodes, {3} ranks, {4}; it stays until `rmem clean {0}`\n"
+        "ring {0}: link {1}, {2} node{5}, {3} rank{6}, {4}; it stays until `rmem clean {0}`\n"
         "`rmem run --ring {0}` starts programs in it; started by hand they need RMEM_RING={0} and "
         "RMEM_RANK\n",
-        config.name, name_of(config.link), config.nodes, config.ranks,
-        size_text(config.user_bytes)));
+        config.name, name_of(config.link), config.nodes, config.ranks, size_text(config.user_bytes),
+        config.nodes == 1 ? "" : "s", config.ranks == 1 ? "" : "s"));
 }
 
 void make(const MakeOptions& options) {
