@@ -11,7 +11,7 @@ A page is read like this:
     has the page's files and looks like the tree. Each command must end well, also one before a
     pipe or in the background; one that is in the background still at the end is ended.
   - A block of text right below is what it prints, on stdout and stderr. A line `…` stands for any
-    lines. Names of rings that nobody chose differ from run to run.
+    lines, in a line it stands for a part. Names of rings that nobody chose differ from run to run.
 A comment right above the sh block says what else there is to know:
     <!-- run: numbers vary -->       numbers, and how wide they are, are not compared
     <!-- run: in any order -->       the lines come in any order
@@ -234,8 +234,10 @@ def comparable(text, words):
 
 
 def is_shown(shown, printed):
-    """Whether the lines printed are those shown, of which `…` stands for any."""
-    expected = "\n".join(".*" if line == "…" else re.escape(line) for line in shown)
+    """Whether the lines printed are those shown, of which `…` stands for any, or for a part."""
+    expected = "\n".join(
+        ".*" if line == "…" else re.escape(line).replace("…", "[^\n]*") for line in shown
+    )
     return re.fullmatch(expected, "\n".join(printed), re.DOTALL) is not None
 
 
