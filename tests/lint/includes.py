@@ -118,9 +118,18 @@ ALSO = {
     "vector": ["initializer_list"],
     "regex": ["string"],
 }
-OWN_INCLUDE = re.compile(r'^#include "(.*)"', re.MULTILINE)
+OWN_INCLUDE = re.compile(r'^#include ["<]([\w./-]+\.hp*)[">]', re.MULTILINE)
 SYSTEM_INCLUDE = re.compile(r"^#include <(\w+)>", re.MULTILINE)
-NAME = re.compile(r"\bstd::(?:ranges::)?(\w+)")
+STANDARD_NAME = re.compile(r"\bstd::(?:ranges::)?(\w+)")
+
+KIND = r"\b(?:class|struct|enum(?: class)?|union|concept|using|typename)\s+"
+NAMED = rf"{KIND}(?:\[\[\w+\]\]\s+)?(?:alignas\([^)]*\)\s+)?(?:RMEM_API\s+)?([A-Z]\w+)\b"
+# What begins a line, and is not only declared, belongs to a namespace.
+OWN_TYPE = re.compile(rf"^(?:template\s*<[^;{{]*>\s*)?{NAMED}(?!\s*;)", re.MULTILINE)
+ANY_TYPE = re.compile(rf"{NAMED}|[(<,]\s*[\w:]+\s+([A-Z]\w+)\s*[,)>]")  # or a parameter
+USED_TYPE = re.compile(r"(?<![\w.>:])(?P<space>(?:\w+::)*)(?P<name>[A-Z]\w*[a-z]\w*)\b")
+NOT_OURS = ("std::", "CLI::")
+NO_PRODUCT = ("tests/", "fuzz/", "bench/", "examples/")
 
 
 def givers():
@@ -135,31 +144,85 @@ def givers():
     return found
 
 
-def headers_reached(file, known):
-    """The standard library's headers that the file includes, or the tree's headers that it does."""
-    if file not in known:
-        known[file] = set()  # a header that includes itself ends here
-        found = set(SYSTEM_INCLUDE.findall(text(file)))
-        for name in OWN_INCLUDE.findall(text(file)):
-            for path in (file.parent / name, tree.ROOT / name):
-                if path.exists():
-                    found |= headers_reached(path.resolve(), known)
-                    break
-        known[file] = found
-    return known[file]
+class Tree:
+    """The files of the tree and what they include, each read once."""
+
+    def __init__(self):
+        self._codes, self._included = {}, {}
+        roots = ("", "ports", "cards/rfm2g", "cards/scgt", "cards/scramnet_plus")
+        self._roots = [tree.ROOT / root for root in roots]
+
+    def code(self, file):
+        """It, with blanks for comments and texts."""
+        if file not in self._codes:
+            blanks = COMMENT_OR_LITERAL.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text(file))
+            self._codes[file] = blanks
+        return self._codes[file]
+
+    def included(self, file):
+        """The headers of the tree that it includes itself."""
+        if file not in self._included:
+            wanted = [self.places(file, name) for name in OWN_INCLUDE.findall(text(file))]
+            found = [next((p for p in places if p.exists()), None) for places in wanted]
+            self._included[file] = [header.resolve() for header in found if header]
+        return self._included[file]
+
+    def places(self, file, name):
+        return [folder / name for folder in (file.parent, *self._roots)]
+
+    def reached(self, file):
+        """The file, and all headers of the tree that it includes, or that they do."""
+        found, open_ends = {file}, [file]
+        while open_ends:
+            new = [header for header in self.included(open_ends.pop()) if header not in found]
+            found.update(new)
+            open_ends += new
+        return found
+
+
+def complaint(file, code, match, name, needed):
+    return f"{short(file)}:{code.count(chr(10), 0, match.start()) + 1}: {name} needs {needed}"
 
 
 def standard_names_are_included():
     """What precompiled headers or other sources stand before includes what it uses."""
-    given_by, known = givers(), {}
+    given_by, of_tree = givers(), Tree()
     for file in files(".cpp", ".hpp"):
-        reached = headers_reached(file, known)
-        code = COMMENT_OR_LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text(file))
-        told = set()
-        for match in NAME.finditer(code):
+        reached = set()
+        for header in of_tree.reached(file):
+            reached.update(SYSTEM_INCLUDE.findall(text(header)))
+        code, told = of_tree.code(file), set()
+        for match in STANDARD_NAME.finditer(code):
             headers = given_by.get(match[1], reached)
             if match[1] not in told and not headers & reached:
                 told.add(match[1])
-                line = code.count("\n", 0, match.start()) + 1
                 named = "> or <".join(sorted(h for h in headers if match[1] in GIVES[h].split()))
-                yield f"{short(file)}:{line}: std::{match[1]} needs #include <{named}>"
+                yield complaint(file, code, match, f"std::{match[1]}", f"#include <{named}>")
+
+
+def own_types_are_included():
+    """The same for the types of this tree's namespaces, as far as one header alone has the name."""
+    of_tree, headers_with = Tree(), {}
+    product = [f for f in files(".cpp", ".hpp", ".h") if not short(f).startswith(NO_PRODUCT)]
+    for header in product:
+        if header.suffix != ".cpp":
+            for name in OWN_TYPE.findall(of_tree.code(header)):
+                headers_with.setdefault(name, set()).add(header)
+    named_in = {
+        file: {name for names in ANY_TYPE.findall(of_tree.code(file)) for name in names}
+        for file in product
+    }
+    for file in product:
+        if file.suffix == ".h":  # a card's or a port's, in C
+            continue
+        told = set().union(*(named_in.get(f, ()) for f in of_tree.reached(file)))
+        code = of_tree.code(file)
+        for match in USED_TYPE.finditer(code):
+            name = match["name"]
+            if name in told or len(headers_with.get(name, ())) != 1:
+                continue
+            if match["space"].startswith(NOT_OURS):
+                continue
+            told.add(name)
+            (header,) = headers_with[name]
+            yield complaint(file, code, match, name, f'#include "{short(header)}"')

@@ -47,7 +47,7 @@ int f(int a) {
 }  // namespace rmem"""
 
 OFFENCES = {
-    "headers_compile_alone": ("rmem/a.hpp", "inline Size f() { return 0; }"),
+    "headers_compile_alone": ("rmem/a.h", "bool is_c_without_a_header(void);"),
     "ordered_atomics_name_their_partner": ("rmem/a.cpp", "a.load(std::memory_order_acquire);"),
     "relaxed_atomics_say_why_that_is_enough": ("rmem/a.cpp", "a.load(std::memory_order_relaxed);"),
     "atomics_say_their_order": ("rmem/a.cpp", "a.load();"),
@@ -64,6 +64,7 @@ OFFENCES = {
     "own_includes_come_first": ("rmem/a.cpp", '#include <a>\n\n#include "rmem/above.hpp"'),
     "own_functions_are_told_apart": ("rmem/b.cpp", OWN),
     "standard_names_are_included": ("rmem/a.cpp", "std::vector<int> a;"),
+    "own_types_are_included": ("rmem/a.cpp", "Above a;"),
     "mutants_find_their_text": ("tests/mutants.toml", MUTANT),
     "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
     "named_functions_exist": ("docs/a.md", "calls `gone_since()`"),
@@ -83,7 +84,8 @@ class Offences(Rules):
 
     def test_every_rule_finds_its_own(self):
         self.assertEqual(list(OFFENCES), [rule.__name__ for rule in lint.RULES])
-        self.make("rmem/above.hpp", "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n")
+        above = "// SPDX-License-Identifier: Apache-2.0\n#pragma once\nstruct Above {};\n"
+        self.make("rmem/above.hpp", above)
         self.make("rmem/above.cpp", f'// SPDX-License-Identifier: Apache-2.0\n{OWN}\n')
         shutil.copy(pathlib.Path(lint.__file__).parents[2] / ".clang-format", tree.ROOT)
         for rule in lint.RULES:
@@ -233,9 +235,11 @@ class Atomics(Rules):
 
 
 class Headers(Rules):
-    def test_one_that_lacks_something_is_named(self):
+    def test_one_that_is_installed_and_lacks_something_is_named(self):
+        self.make("rmem/CMakeLists.txt", "rmem_library(rmem\n    HEADERS alone.hpp\n    whole.hpp)")
         self.write("inline Size f() { return 0; }\n", "alone.hpp")
         self.write("using Size = unsigned;\ninline Size g() { return 0; }\n", "whole.hpp")
+        self.write("inline Size f() { return 0; }\n", "inside.hpp")
         (complaint,) = lint.headers_compile_alone()
         self.assertTrue(complaint.startswith("rmem/alone.hpp:1: include what it needs"), complaint)
 
@@ -251,6 +255,28 @@ class Headers(Rules):
         self.write('#include "rmem/b.hpp"\n', "a.hpp")
         self.write('#include "rmem/a.hpp"\nstd::optional<int> b;\n')
         self.assertEqual(self.lacking(), [])
+
+    def types_lacking(self):
+        return list(lint.own_types_are_included())
+
+    def test_a_type_needs_the_header_that_has_it(self):
+        self.write("class Bank {\n};\n", "bank.hpp")
+        self.write("Bank a;\n")
+        self.assertEqual(
+            self.types_lacking(), ['rmem/a.cpp:1: Bank needs #include "rmem/bank.hpp"']
+        )
+
+    def test_one_that_is_declared_or_a_parameter_needs_none(self):
+        self.write("class Bank {\n};\n", "bank.hpp")
+        self.write("class Bank;\nBank* a;\n")
+        self.write("template <unsigned Bank>\nint f(int a = Bank);\n", "b.cpp")
+        self.assertEqual(self.types_lacking(), [])
+
+    def test_one_whose_headers_include_each_other_has_both(self):
+        self.write('#include "rmem/b.hpp"\nclass One {\n};\n', "a.hpp")
+        self.write('#include "rmem/a.hpp"\nclass Two {\n    One* one;\n};\n', "b.hpp")
+        self.write('#include "rmem/a.hpp"\nTwo a;\n')
+        self.assertEqual(self.types_lacking(), [])
 
     def test_one_in_a_comment_or_a_text_needs_none(self):
         self.write('// std::optional\nconst char* a = "std::vector";\n')
