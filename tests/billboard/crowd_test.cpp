@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Programs that poll, with more ranks than processors: an empty look lets the rank run that is
 /// polled for. Without that a rank looks for the whole of its time slice, tens of thousands of

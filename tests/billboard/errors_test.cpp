@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Conformance: calls with invalid arguments, or at the wrong time, return their code and one
 /// sentence, lose nothing and never crash. (billboard/bbp.h: codes, bbp_strerror, bbp_last_error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan
+// ctest: check tsan
 
 /// Interrupts that nodes send each other (Node::send_interrupt), on every link: to whom they go,
 /// with what, and after what.

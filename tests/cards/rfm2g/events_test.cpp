@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Events of RFM2g cards: interrupts from node to node on every link, waiting, callbacks, queues.
 

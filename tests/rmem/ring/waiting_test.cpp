@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan
+// ctest: check tsan
 #include "rmem/ring/waiting.hpp"
 
 #include "rmem/base/fence.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 #include "rmem/link/udp/memory.hpp"
 
 #include "rmem/link/udp/engine.hpp"
