@@ -35,7 +35,9 @@ inline bool is_abandoned(const std::filesystem::path& file) {
         std::sscanf(name.c_str(), "rmem.unit-%d-%u", &pid, &number) != 2)
         return false;
     if (pid <= 0 || ::kill(pid, 0) == 0 || errno != ESRCH) return false;
-    if (name != file.filename()) return !std::filesystem::exists(file.parent_path() / name);
+    std::error_code ignored;
+    if (name != file.filename())
+        return !std::filesystem::exists(file.parent_path() / name, ignored);
     const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return false;
     struct flock whole {};

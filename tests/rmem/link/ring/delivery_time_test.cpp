@@ -127,7 +127,7 @@ TEST_P(RingDeliveryTime, of_a_word_that_its_writer_brings_is_not_before_the_wire
     EXPECT_GE(others[1].youngest(), least_ns(profile, 1));
     EXPECT_GE(looks[0].youngest(), least_ns(profile, 2));
     EXPECT_GE(looks[1].youngest(), least_ns(profile, 1));
-    // That writers bring their writes is held by engine_outward_test.cpp and delivery_test.cpp.
+    // That writers bring their writes is held by delivery_test.cpp.
     if (looks[0].seen() + looks[1].seen() == 0)
         GTEST_SKIP() << "other programs took the time in which a writer brings its writes";
 }
