@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/hunt/ring_scenario.hpp"
 
+#include "simulator/hunt/seed_text.hpp"
+
 #include <algorithm>
 
 namespace simulator {

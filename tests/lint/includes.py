@@ -126,8 +126,11 @@ KIND = r"\b(?:class|struct|enum(?: class)?|union|concept|using|typename)\s+"
 NAMED = rf"{KIND}(?:\[\[\w+\]\]\s+)?(?:alignas\([^)]*\)\s+)?(?:RMEM_API\s+)?([A-Z]\w+)\b"
 # What begins a line, and is not only declared, belongs to a namespace.
 OWN_TYPE = re.compile(rf"^(?:template\s*<[^;{{]*>\s*)?{NAMED}(?!\s*;)", re.MULTILINE)
+OWN_CONSTANT = re.compile(r"^(?:inline\s+)?constexpr\s[\w:<>\s]*?\b(k[A-Z]\w*)", re.MULTILINE)
+CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?: =|\{|\[)|^\s*using [\w:]+::(k[A-Z]\w*);", re.MULTILINE)
+ENUMERATORS = re.compile(r"\benum\b[^{;]*\{([^}]*)\}")
 ANY_TYPE = re.compile(rf"{NAMED}|[(<,]\s*[\w:]+\s+([A-Z]\w+)\s*[,)>]")  # or a parameter
-USED_TYPE = re.compile(r"(?<![\w.>:])(?P<space>(?:\w+::)*)(?P<name>[A-Z]\w*[a-z]\w*)\b")
+USED_TYPE = re.compile(r"(?<![\w.>:])(?P<space>(?:\w+::)*)(?P<name>k?[A-Z]\w*[a-z]\w*)\b")
 NOT_OURS = ("std::", "CLI::")
 NO_PRODUCT = ("tests/", "fuzz/", "bench/", "examples/")
 
@@ -201,17 +204,21 @@ def standard_names_are_included():
 
 
 def own_types_are_included():
-    """The same for the types of this tree's namespaces, as far as one header alone has the name."""
+    """The same for types and constants of this tree, as far as one header alone has the name."""
     of_tree, headers_with = Tree(), {}
     product = [f for f in files(".cpp", ".hpp", ".h") if not short(f).startswith(NO_PRODUCT)]
     for header in product:
         if header.suffix != ".cpp":
-            for name in OWN_TYPE.findall(of_tree.code(header)):
+            code = of_tree.code(header)
+            for name in OWN_TYPE.findall(code) + OWN_CONSTANT.findall(code):
                 headers_with.setdefault(name, set()).add(header)
-    named_in = {
-        file: {name for names in ANY_TYPE.findall(of_tree.code(file)) for name in names}
-        for file in product
-    }
+    named_in = {}
+    for file in product:
+        code = of_tree.code(file)
+        named_in[file] = {name for names in ANY_TYPE.findall(code) for name in names}
+        named_in[file].update(name for names in CONSTANT.findall(code) for name in names)
+        for enumerators in ENUMERATORS.findall(code):
+            named_in[file].update(re.findall(r"\bk[A-Z]\w*", enumerators))
     for file in product:
         if file.suffix == ".h":  # a card's or a port's, in C
             continue

@@ -266,6 +266,14 @@ class Headers(Rules):
             self.types_lacking(), ['rmem/a.cpp:1: Bank needs #include "rmem/bank.hpp"']
         )
 
+    def test_so_does_a_constant(self):
+        self.write("inline constexpr int kMost = 3;\n", "bank.hpp")
+        self.write("int a = kMost;\n")
+        self.write("enum Place { kLeast, kMost };\nint b = kMost;\n", "b.cpp")
+        self.assertEqual(
+            self.types_lacking(), ['rmem/a.cpp:1: kMost needs #include "rmem/bank.hpp"']
+        )
+
     def test_one_that_is_declared_or_a_parameter_needs_none(self):
         self.write("class Bank {\n};\n", "bank.hpp")
         self.write("class Bank;\nBank* a;\n")
