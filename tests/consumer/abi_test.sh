@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check
 #
-# What programs are compiled and linked against is what the last release had: the functions, types
-# and numbers of the C headers, as abidiff compares them (abi/*.abi), and the names that libraries
-# export to users (abi/*.names; those of C++ have their arguments' types in them). What is only new
-# is no difference. The headers are compiled into small libraries, each with a pointer to all that a
-# header declares, so the debug information of the build does not matter.
+# What a header declares can be linked with, and what programs are compiled and linked against is
+# what the last release had: the functions, types and numbers of the C headers, as abidiff compares
+# them (abi/*.abi), and the names that libraries export to users (abi/*.names; those of C++ have
+# their arguments' types in them). What is only new is no difference. The headers are compiled into
+# small libraries, each with a pointer to all that a header declares, so the debug information of
+# the build does not matter.
 #
 #     tests/consumer/abi_test.sh --renew     # takes what build/release has as the reference
 #
-# A difference that is meant is said in CHANGELOG.md, with what users have to do, and the reference
-# is renewed with it. Before 1.0 a release that has one is a new minor version, from 1.0 on a new
-# major one. Each release renews the reference.
+# Each release makes the reference; nothing is released yet, so there is none. A difference that is
+# meant is said in CHANGELOG.md, with what users have to do, and the reference is renewed with it.
+# Before 1.0 a release that has one is a new minor version, from 1.0 on a new major one.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -101,6 +102,7 @@ for exports in "$work"/*.exports; do
 done
 
 if [[ ${1:-} == --renew ]]; then
+    mkdir -p "$here/abi"
     cp "$work"/now/* "$here/abi"
     exit 0
 fi
@@ -115,6 +117,7 @@ same() { # <old> <new>
     fi
 }
 for reference in "$here"/abi/*; do
+    if [[ ! -e $reference ]]; then continue; fi
     if ! same "$reference" "$work/now/${reference##*/}"; then
         cat "$work/said"
         fail "${reference#"$tree/"} is not as in the last release; is that meant? See $0"
