@@ -23,7 +23,7 @@
 ///   bank is a later incarnation's: make a new Node, and rely on its bank. Each write wakes the
 ///   ranks that sleep for it. On link udp it leaves at once; of a program that writes one after the
 ///   other it leaves when a datagram is full, when its writer waits, flushes, polls or loads, or
-///   soon after (rmem/link/udp/coalescer.hpp). A write of nothing does nothing.
+///   soon after (rmem/link/udp/pacing.hpp). A write of nothing does nothing.
 /// Progress
 ///   Waiting calls run the engine; when nobody has called for some milliseconds a helper thread
 ///   does, and for each write once `bank()` was called, since raw loads make no progress. With a

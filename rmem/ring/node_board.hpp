@@ -62,6 +62,7 @@ struct NodeBoard {
     /// Up to where it is in the node's stream, and up to where all members have it.
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> consumed;
     std::array<std::atomic<std::uint64_t>, kMaxRanks> completed;
+    std::atomic<std::uint32_t> arrivals;  ///< counts runs that brought writes to the users' memory
     std::array<NodeView, kMaxNodes> nodes;
     Notice notice;    ///< its remark about others that it refuses
     Applier applier;  ///< of what the engine applies (rmem/ring/bank.hpp)

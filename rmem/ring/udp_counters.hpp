@@ -16,7 +16,6 @@ namespace rmem::udp {
     X(datagrams_received, work, "datagrams", "that the socket gave, own ones among them")         \
     X(datagrams_taken, work, "datagrams", "well-formed, authentic and new")                       \
     X(batches_sent, work, "batches", "of own writes, each sent once")                             \
-    X(streamed, work, "writes", "of words under load, sent many at a time")                       \
     X(batches_applied, work, "batches", "of others")                                              \
     X(retransmissions_sent, retransmissions, "batches", "sent again after a NAK")                 \
     X(probes_sent, retransmissions, "batches", "sent again because no acknowledgement came")      \

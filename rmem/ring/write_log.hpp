@@ -33,6 +33,8 @@ struct LogRecord {
     static constexpr std::uint32_t kMeLast = 2;     ///< the own bank gets it when it has come round
     static constexpr std::uint32_t kUntimed = 4;    ///< it was made at that time or later
     static constexpr std::uint32_t kMore = 8;       ///< the next record is of the same commit
+    /// The words lie in the bank, and not here, until the record is reclaimed: for Role::engine.
+    static constexpr std::uint32_t kInBank = 16;
 
     std::int64_t written_ns = 0;
     std::uint64_t offset = 0;  ///< bytes, a multiple of the word
@@ -43,7 +45,8 @@ struct LogRecord {
 };
 
 inline constexpr std::size_t kLogUnitBytes = 32;
-inline constexpr std::uint32_t kMaxRecordWords = 256;  ///< longer writes are several records
+inline constexpr std::uint32_t kMaxRecordWords = 256;         ///< longer writes are several records
+inline constexpr std::uint32_t kMaxBankRecordWords = 0xffff;  ///< the same of those in the bank
 
 /// One unit; parts 1 and 2 are packed by LogWriter and unpacked by LogReader.
 struct LogUnit {
@@ -86,6 +89,9 @@ public:
     static constexpr std::uint64_t units_of(std::uint32_t words) noexcept {
         return 1 + (words == 1 ? 0 : (words * kWordBytes + kLogUnitBytes - 1) / kLogUnitBytes);
     }
+    static constexpr std::uint64_t units_of(const LogRecord& record) noexcept {
+        return (record.flags & LogRecord::kInBank) != 0 ? 1 : units_of(record.words);
+    }
     /// Maximum of units of `writes` writes of `bytes` bytes in all: a head and an unfilled unit
     /// each.
     static constexpr std::uint64_t units_of_group(std::size_t bytes, std::size_t writes) noexcept {
@@ -124,6 +130,7 @@ public:
 private:
     friend class LogReader;
     static constexpr unsigned kWordsShift = 48;  ///< of part 1: the offset in words is below
+    static constexpr std::uint32_t kPad = 0x8000'0000U;  ///< a record that only fills the array
 
     void pad() noexcept;
     void put_words(const void* words, std::uint32_t count) noexcept;
@@ -145,13 +152,16 @@ public:
     /// A record, and where it lies.
     struct Entry {
         LogRecord record;
+        std::uint32_t value = 0;  ///< the word of a record that has one
         std::uint64_t position = 0;
-        std::uint64_t next = 0;  ///< position after it
+        std::uint64_t next = 0;   ///< position after it
+        std::uint64_t place = 0;  ///< of its words
     };
 
     /// The kind of reader. The writer reclaims nothing that a member lacks, but it does not know of
-    /// observers: they may still read reclaimed records, until these are overwritten.
-    enum class Role { member, observer };
+    /// observers: they may still read reclaimed records, until these are overwritten. The engine is
+    /// a member that looks for words in the bank.
+    enum class Role { member, observer, engine };
 
     explicit LogReader(const LogArea& log, Role role = Role::member) noexcept;
 
@@ -164,19 +174,35 @@ public:
     /// The oldest record that has not been read.
     [[nodiscard]] Found peek(Entry& entry) noexcept;
     /// Goes behind an entry that peek() gave.
-    void pass(const Entry& entry) noexcept { position_ = entry.next; }
-    void seek(std::uint64_t position) noexcept { position_ = head_ = position; }
+    void pass(const Entry& entry) noexcept {
+        place_ += entry.next - entry.position;
+        if (place_ >= area_.capacity()) place_ = 0;
+        position_ = entry.next;
+    }
+    void seek(std::uint64_t position) noexcept {
+        position_ = head_ = position;
+        place_ = area_.place_of(position);
+    }
     void skip_all() noexcept;
 
     std::uint64_t position() const noexcept { return position_; }
     const LogHeader& header() const noexcept { return area_.header(); }
     /// The oldest position that a member can read; a record, or its pad, begins there.
-    std::uint64_t oldest() const noexcept;
+    std::uint64_t oldest() const noexcept {
+        // (10) - this acquire-load synchronizes-with the release-store (3) of the overwriting words
+        return area_.header().reclaimed.load(std::memory_order_acquire);
+    }
     /// Units of the log.
     std::uint64_t capacity() const noexcept { return area_.capacity(); }
     /// What lay below this had left the wire, which was quiet, before that time; 0: nothing has.
     std::uint64_t quiet_before(std::int64_t time_ns) const noexcept;
 
+    /// An entry's words where they lie, for a member. They stay until they are reclaimed, if their
+    /// writer is honest.
+    [[nodiscard]] const void* words(const Entry& entry) const noexcept {
+        return entry.record.words == 1 ? static_cast<const void*>(&entry.value)
+                                       : &area_.unit(entry.place);
+    }
     /// An entry's words, into private memory for as many. False if it was overwritten meanwhile
     /// (then some may be wrong).
     [[nodiscard]] bool load_words(const Entry& entry, std::uint32_t* to) const noexcept;
@@ -185,12 +211,18 @@ public:
     [[nodiscard]] bool copy_words(const Entry& entry, std::byte* to) const noexcept;
 
 private:
-    [[nodiscard]] bool is_overwritten(std::uint64_t position) const noexcept;
+    static constexpr std::uint32_t kPad = LogWriter::kPad;
+
+    [[nodiscard]] bool is_overwritten(std::uint64_t position) const noexcept {
+        return oldest() > position && is_beyond(position);
+    }
+    [[nodiscard]] bool is_beyond(std::uint64_t position) const noexcept;
 
     LogArea area_;
     Role role_;
     std::uint64_t position_ = 0;
     std::uint64_t head_ = 0;
+    std::uint64_t place_ = 0;  ///< of the position
 };
 
 // ---- Inline definitions
@@ -198,30 +230,68 @@ private:
 // A unit is stored with release although `head` publishes it: it must also not become visible
 // before the `reclaimed` that allowed to overwrite what was there, see (3).
 
-inline void LogWriter::append(const LogRecord& record, const void* words) noexcept {
-    const std::uint64_t units = LogArea::units_of(record.words);
+[[gnu::always_inline]] inline void LogWriter::append(const LogRecord& record,
+                                                     const void* words) noexcept {
+    const std::uint64_t units = LogArea::units_of(record);
     if (place_ + units > area_.capacity()) [[unlikely]]
         pad();
     std::uint32_t value = 0;
     if (record.words == 1) std::memcpy(&value, words, sizeof value);
     LogUnit& unit = area_.unit(place_);
-    const std::uint64_t parts[] = {
-        static_cast<std::uint64_t>(record.written_ns),
-        std::uint64_t{record.words} << kWordsShift | record.offset / kWordBytes,
-        std::uint64_t{record.delay_ns} << 32U | record.flags,
-        std::uint64_t{record.queued_words} << 32U | value};
-    for (unsigned i = 0; i < 4; ++i) {
-        // (3) - this release-store synchronizes-with the acquire-loads write_log.cpp (4),
-        // write_log.cpp (10) and write_log.cpp (12)
-        unit.part[i].store(parts[i], std::memory_order_release);
-    }
-    if (record.words != 1) put_words(words, record.words);
+    const auto put = [&unit](unsigned i, std::uint64_t part) {
+        // (3) - this release-store synchronizes-with the acquire-loads (4) and (10)
+        unit.part[i].store(part, std::memory_order_release);
+    };
+    put(0, static_cast<std::uint64_t>(record.written_ns));
+    put(1, std::uint64_t{record.words} << kWordsShift | record.offset / kWordBytes);
+    put(2, std::uint64_t{record.delay_ns} << 32U | record.flags);
+    put(3, std::uint64_t{record.queued_words} << 32U | value);
+    if (units != 1) put_words(words, record.words);
     head_ += units;
     place_ = place_ + units == area_.capacity() ? 0 : place_ + units;
     RMEM_CHECK_IF(false, head_ <= limit_ && place_ == area_.place_of(head_));
     // (2) - this release-store synchronizes-with the acquire-loads (1), write_log.cpp (11),
     // write_log.cpp (13) and rmem/link/ring/memory.cpp (7)
     area_.header().head.store(head_, std::memory_order_release);
+}
+
+[[gnu::always_inline]] inline LogReader::Found LogReader::peek(Entry& entry) noexcept {
+    while (refresh()) {
+        if (head_ - position_ > area_.capacity()) [[unlikely]]
+            return head_ > position_ ? Found::lapped : Found::corrupt;
+        std::uint64_t parts[4];
+        for (unsigned i = 0; i < 4; ++i) {
+            // (4) - this acquire-load synchronizes-with the release-stores (3),
+            // write_log.cpp (6) and write_log.cpp (7)
+            parts[i] = area_.unit(place_).part[i].load(std::memory_order_acquire);
+        }
+        if (is_overwritten(position_)) [[unlikely]]
+            return Found::lapped;
+        entry.record.flags = static_cast<std::uint32_t>(parts[2]);
+        if ((entry.record.flags & kPad) != 0) [[unlikely]] {
+            position_ += area_.capacity() - place_;
+            place_ = 0;
+            continue;
+        }
+        entry.record.written_ns = static_cast<std::int64_t>(parts[0]);
+        entry.record.offset =
+            (parts[1] & ((std::uint64_t{1} << LogWriter::kWordsShift) - 1)) * kWordBytes;
+        entry.record.words = static_cast<std::uint32_t>(parts[1] >> LogWriter::kWordsShift);
+        entry.record.delay_ns = static_cast<std::uint32_t>(parts[2] >> 32U);
+        entry.record.queued_words = static_cast<std::uint32_t>(parts[3] >> 32U);
+        entry.value = static_cast<std::uint32_t>(parts[3]);
+        const std::uint64_t units = LogArea::units_of(entry.record);
+        entry.position = position_;
+        entry.next = position_ + units;
+        entry.place = place_ + 1;
+        const bool is_in_bank = (entry.record.flags & LogRecord::kInBank) != 0;
+        const bool fits =
+            is_in_bank ? role_ == Role::engine : entry.record.words <= kMaxRecordWords;
+        const bool whole = entry.record.words >= 1 && fits && entry.next <= head_ &&
+                           place_ + units <= area_.capacity();
+        return whole ? Found::record : Found::corrupt;
+    }
+    return Found::none;
 }
 
 }  // namespace rmem

@@ -164,7 +164,7 @@ public:
 
 private:
     void turn() {
-        engine_.run(rmem::udp::Leaving::all);
+        engine_.run();
         if (!options_.spin) engine_.rest(kRestNs);
     }
     bool is_stopped() {

@@ -96,7 +96,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       touched_(ring, node_),
       oddities_(ring.config().name, node_, about(ring.config())),
       core_(core_config(ring, settings, *carrier_), authenticator_, *this, now_ns()),
-      outbox_(ring, node_, core_, tap_) {
+      outbox_(ring, node_, core_, tap_, own_rank) {
     mend_applier(ring, board_.applier);
     // relaxed is enough for these: the release (4), or that of a word in the bank (3), publishes
     // them to programs that rely on them
@@ -115,7 +115,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     // killed is over.
     if (board_.membership_epoch.load(std::memory_order_relaxed) % 2 == 1) advance_epoch(false);
     roster_.lose_unless([](unsigned) { return false; });
-    outbox_.find_clients(own_rank_);
+    outbox_.find_programs();
     board_.notice.say("");
     carrier_->ask_for_senders(true);
 }
@@ -162,25 +162,31 @@ bool Engine::is_member() const noexcept {
 
 // ---- Running
 
-void Engine::run(Leaving leaving) {
+void Engine::run() {
     std::unique_lock lock(mutex_);
-    run_locked(leaving, now_ns());
+    takes_ = Outbox::Take::committed;
+    run_locked(now_ns());
     const bool is_stood_by = take_stand_by(ran_ns_);
+    end_run(lock);
+    if (is_stood_by) [[unlikely]]
+        bell_.ring();
+}
+
+/// Gives the lock back, and calls who wants to hear of what the run has found.
+void Engine::end_run(std::unique_lock<SpinThenSleep>& lock) {
     const std::vector<BoundViolation> violations = arrivals_.take_violations();
     const ViolationHook hook = violations.empty() ? ViolationHook() : hook_;
     lock.unlock();
-    if (is_stood_by) [[unlikely]]
-        bell_.ring();
     if (!hook) return;
     for (const BoundViolation& violation : violations) hook(violation);
 }
 
-void Engine::run_locked(Leaving leaving, std::int64_t now) {
+void Engine::run_locked(std::int64_t now) {
     if (is_lost_.get()) return;
     ran_ns_ = now;
     arrivals_.punctuality().begin(now);
-    static_cast<void>(take_own());
-    leave(leaving, now);  // before anything is waited for
+    take_news(now);
+    flush();  // before anything is waited for
     if (turn_ns_ != 0 && is_member()) [[unlikely]] {
         if (now < turn_until_ns_) return arrivals_.punctuality().end();
         turn_until_ns_ = now + turn_ns_;
@@ -197,7 +203,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
         flush();
     } else if (has_come || is_due) {
         do_what_is_due(now);
-        leave(leaving, now);
+        flush();
         idle_until_ns_ = due_ns();
         turn_ns_ = turn_ns();
     }
@@ -205,11 +211,94 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
     arrivals_.punctuality().end();
 }
 
+// ---- Writes
+
+/// Full datagrams leave when they are worth a call of the host.
+void Engine::take_locked(Outbox::Take what, Leaving leaving, std::int64_t now) {
+    const std::size_t worth_a_call =
+        std::min(Carrier::kMostInBatch, Carrier::kMostBytesInBatch / core_.exchange().payload());
+    const std::int64_t then = std::max(now, ran_ns_);  // the helper may have run since
+    unsent_since_ns_ = open_since_locked();
+    bool any = false;
+    const auto takes_more = [&] {
+        if (core_.outgoing().count() >= worth_a_call) {
+            flush();
+            unsent_since_ns_ = outbox_.open_since_ns();
+        }
+        return outbox_.take(what, worth_a_call, then);
+    };
+    while (takes_more()) any = true;
+    lacks_room_ = outbox_.is_behind();
+    const bool leaves = leaving == Leaving::all || then - unsent_since_ns_ >= kLazyNs;
+    if (leaves && core_.exchange().open_since_ns() != kNever) core_.commit(then);
+    if (leaves) flush();
+    if (!any && !leaves) return;
+    written_ns_ = now;
+    idle_until_ns_ = std::min(idle_until_ns_, due_ns());
+}
+
+std::int64_t Engine::open_since_locked() noexcept {
+    const std::int64_t open = outbox_.open_since_ns();
+    return core_.outgoing().is_empty() ? open : std::min(open, unsent_since_ns_);
+}
+
+/// What programs have committed and not handed over, or where what has come has made room.
+void Engine::take_news(std::int64_t now) {
+    if (outbox_.has_news(takes_)) take_locked(takes_, Leaving::all, now);
+}
+
+std::int64_t Engine::take(Leaving leaving, std::int64_t now) {
+    std::unique_lock lock(mutex_);
+    take_locked(Outbox::Take::committed, leaving, now);
+    if (now >= serves_until_ns_) serves_.set(false);
+    const std::int64_t open_since = open_since_locked();
+    if (take_stand_by(now)) [[unlikely]] {
+        lock.unlock();
+        bell_.ring();
+    }
+    return open_since;
+}
+
+bool Engine::has_room(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return outbox_.has_room(bytes);
+}
+
+void Engine::take_all() {
+    std::unique_lock lock(mutex_);
+    const std::int64_t begin = now_ns();
+    takes_ = Outbox::Take::committed;
+    run_locked(begin);  // what has come may have made room
+    take_locked(Outbox::Take::all, Leaving::all, begin);
+    end_run(lock);
+}
+
+void Engine::leave_some() {
+    std::unique_lock lock(mutex_);
+    if (take_stand_by(now_ns())) [[unlikely]] {
+        lock.unlock();
+        bell_.ring();
+    }
+}
+
+std::int64_t Engine::open_since_ns() {
+    const std::lock_guard lock(mutex_);
+    return open_since_locked();
+}
+
+void Engine::take_and_ask() {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t now = now_ns();
+    take_locked(Outbox::Take::committed, Leaving::what_is_due, now);
+    core_.ask_for_acks(now);
+    flush();
+}
+
 /// Whether other programs of this host want something.
 bool Engine::has_calls() const noexcept {
     // relaxed is enough: a program that is not seen now rings the bell, or is seen by keep()
     return board_.membership_changes.load(std::memory_order_relaxed) != membership_changes_seen_ ||
-           !outbox_.clients().empty();
+           outbox_.has_news(takes_);
 }
 
 /// Acknowledges what a timing profile deferred.
@@ -221,25 +310,19 @@ void Engine::apply_due(std::int64_t now) {
 
 void Engine::do_what_is_due(std::int64_t now) {
     apply_due(now);
-    static_cast<void>(take_own());  // where what has come has made room
     // relaxed is enough: as said in has_calls()
     if (board_.membership_changes.load(std::memory_order_relaxed) != membership_changes_seen_)
         keep_roster(now);
-    if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
+    take_news(now);
     if (now >= outbox_.due_ns()) outbox_.on_time(now);
     if (now >= core_.due_ns()) core_.on_tick(now);
-    send_outgoing();
+    flush();
     if (outbox_.complete()) wake_programs();
     tell_programs();
     if (now >= next_keep_ns_) {
         keep(now);
-        send_outgoing();
+        flush();
     }
-}
-
-void Engine::leave(Leaving leaving, std::int64_t now) {
-    if (leaving == Leaving::all) outbox_.send_coalesced(now);
-    flush();
 }
 
 /// What the core has filled. Many datagrams leave with one call: under load, and of one group.
@@ -275,7 +358,7 @@ bool Engine::receive(std::int64_t& now) {
     const unsigned most = takes_all ? kMostTaken : kMostReceives;
     for (auto held = faults_.next(now); !held.empty(); held = faults_.next(now)) {
         core_.on_datagram(held, now);
-        send_outgoing();
+        flush();
         any = true;
     }
     for (unsigned i = 0; i < most; ++i) {
@@ -288,7 +371,7 @@ bool Engine::receive(std::int64_t& now) {
             const std::uint64_t taken = core_.exchange().counters().datagrams_taken;
             core_.on_datagram(datagram, now);
             if (core_.exchange().counters().datagrams_taken != taken) carrier_->has_taken(datagram);
-            send_outgoing();
+            flush();
         }
         place_ = SIZE_MAX;
         // They may be what the program waits for: to ask for more would make it wait longer, and
@@ -306,7 +389,8 @@ void Engine::on_bound_violation(ViolationHook hook) {
 
 void Engine::tell_programs() noexcept {
     if (!arrivals_.take_news()) return;
-    if (arrivals_.take_news_of_users()) outbox_.note_arrival();
+    // relaxed is enough: programs ask whether it has changed
+    if (arrivals_.take_news_of_users()) board_.arrivals.fetch_add(1, std::memory_order_relaxed);
     wake_programs();
 }
 
@@ -346,13 +430,16 @@ void Engine::store(std::uint64_t index, std::uint32_t value) {
     words()[index].store(value, std::memory_order_release);
 }
 
-/// A write that the program is about to append may be in the bank already, as one that waits for
-/// the lock.
+/// A write that a program is about to append may be in the bank already, as one that waits for the
+/// lock.
 bool Engine::hand_over_all(std::int64_t now) {
     serves_until_ns_ = now + kServeNs;
-    // relaxed is enough: the fence orders it before the look at the log
-    if (streams_.exchange(false, std::memory_order_relaxed)) heavy_fence();
-    return take_own();
+    if (!serves_.get()) {
+        serves_.set(true);
+        heavy_fence();  // the program sees it, or what it has appended is seen here
+    }
+    take_locked(Outbox::Take::all, Leaving::all, now);
+    return outbox_.has_all();
 }
 
 std::span<const std::byte> Engine::bank() {
@@ -420,15 +507,6 @@ void Engine::on_odd(Odd odd, const Header& header, std::string_view text) {
 
 // ---- Now and then
 
-void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
-    const std::lock_guard lock(mutex_);
-    // relaxed is enough: this process alone changes it
-    own_epoch_ = joined ? board_.membership_epoch.load(std::memory_order_relaxed) : 0;
-    idle_until_ns_ = 0;
-    write_roster(rank, incarnation, joined, now_ns());
-    send_outgoing();
-}
-
 void Engine::write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now) {
     const std::uint32_t word = RosterEntry{joined, node_, incarnation}.word();
     LogRecord record;
@@ -445,37 +523,29 @@ void Engine::write_roster(unsigned rank, std::uint32_t incarnation, bool joined,
 void Engine::keep_roster(std::int64_t now) {
     // (6) - this acquire-load synchronizes-with the release-add rmem/link/udp/memory.cpp (5)
     membership_changes_seen_ = board_.membership_changes.load(std::memory_order_acquire);
-    outbox_.find_clients(own_rank_);
-    if (outbox_.clients().empty()) unshared_at_.set(membership_changes_seen_);
+    outbox_.find_programs();
     if (!core_.is_member()) return;
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         const RosterEntry entry = roster_.entry(r);
         // relaxed is enough: (6)
         const std::uint32_t incarnation = ring_.rank(r).incarnation.load(std::memory_order_relaxed);
-        if (has_program(r)) {
+        // A live program of this host has the rank, and opened it in this incarnation of the node.
+        if (outbox_.has_opened(r) && roster_.is_here(r)) {
             const bool is_said =
                 entry.joined && entry.node == node_ && entry.incarnation == incarnation;
             if (!is_said) write_roster(r, incarnation, true, now);
         } else if (entry.joined && entry.node == node_) {
-            outbox_.take_logs(true, now);
+            take_locked(Outbox::Take::all, Leaving::all, now);
             write_roster(r, entry.incarnation, false, now);
         }
     }
-}
-
-/// Whether a live program of this host has the rank, and opened it in this incarnation of the node.
-bool Engine::has_program(unsigned rank) const noexcept {
-    // relaxed is enough: this process alone changes it
-    if (rank == own_rank_)
-        return own_epoch_ == board_.membership_epoch.load(std::memory_order_relaxed);
-    return outbox_.has_opened(rank) && roster_.is_here(rank);
 }
 
 void Engine::keep(std::int64_t now) {
     next_keep_ns_ = now + kKeepNs;
     has_news_to_keep_ = false;
     tap_.keep(now);
-    if (!outbox_.clients().empty()) outbox_.take_logs(true, now);
+    take_locked(Outbox::Take::all, Leaving::all, now);
     keep_roster(now);
     roster_.lose_unless([&](unsigned node) {
         return core_.exchange().takes(node) || !core_.exchange().is_completed(node, now);

@@ -14,7 +14,7 @@
 /// NodeBoard::membership_epoch counts them.
 /// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds.
 /// Progress: run() does what is due and returns; no other process can make it wait. rest() and
-/// stand_by() wait for news. A thread that uses the engine while another one stands by for longer
+/// stand_in() wait for news. A thread that uses the engine while another one stands by for longer
 /// than kTailNs wakes that one: what is due from then on is for it to do.
 /// Errors: the constructor throws `Error` (bad_environment, bad_key, rank_taken, system…), join()
 /// timed_out.
@@ -29,6 +29,7 @@
 #include "rmem/link/udp/engine_settings.hpp"
 #include "rmem/link/udp/oddities.hpp"
 #include "rmem/link/udp/outbox.hpp"
+#include "rmem/link/udp/pacing.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/link/udp/roster.hpp"
 #include "rmem/link/udp/tap.hpp"
@@ -103,7 +104,7 @@ public:
 
     /// Takes what has come, and does what is due. Also when another thread was at it: a waiting
     /// program must not miss what that one left.
-    void run(Leaving leaving = Leaving::what_is_due);
+    void run();
     /// Waits for a datagram, a bell or a timer, at most `longest_ns`; does nothing about it.
     void rest(std::int64_t longest_ns) noexcept;
     /// The same, for the rank that runs the engine.
@@ -126,56 +127,37 @@ public:
         nap_until_ns_.set(0);
         return true;
     }
-    /// As rest(), for the thread that runs the engine for a program that does not: until there is
-    /// something to do. What is not urgent waits for kTailNs: acknowledgements, which mostly ride
-    /// on an answer until then, and the first probe for them. A timer before the host's next tick
-    /// costs more than a datagram where the host is a virtual machine.
-    /// `least_ns`: between looks at what a program leaves open.
-    void stand_by(std::int64_t least_ns) noexcept;
-    /// Ends a rest() or stand_by().
+    /// For the thread that runs the engine for a program that does not: sends what the program has
+    /// left in its log, runs, and waits as rest() does, until there is something to do. What is not
+    /// urgent waits for kTailNs: acknowledgements, which mostly ride on an answer until then, and
+    /// the first probe for them. A timer before the host's next tick costs more than a datagram
+    /// where the host is a virtual machine.
+    /// `least_ns`: between looks at what a program leaves in its log.
+    void stand_in(std::int64_t least_ns);
+    /// Ends a rest() or stand_in().
     void interrupt() const noexcept { bell_.ring(); }
     /// Whether that thread has real-time priority, on the board.
     void show_real_time(bool has) noexcept;
 
-    // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp, rmem/link/udp/coalescer.hpp).
-    // What it streams instead is taken before, in each of these calls and each run.
-    /// A group of more than half a window has it when that half is free.
+    // ---- The log of the rank that runs it (rmem/link/udp/outbox.hpp)
+    /// What it has committed leaves, or of that the datagrams that are full or due. `now`: the
+    /// newest write's time will do. Returns when the oldest write was made that has not left;
+    /// kNever: all have.
+    std::int64_t take(Leaving leaving, std::int64_t now);
+    /// Whether a group of writes of `bytes` bytes in all finds room in the node's stream now; one
+    /// of more than an eighth of what may be under way if that eighth is free.
     [[nodiscard]] bool has_room(std::size_t bytes);
-    /// Returns how many words of it there was room for.
-    [[nodiscard]] std::size_t put(const LogRecord& record, const std::byte* words);
-    /// Its words under load (rmem/link/udp/word_stream.hpp).
-    [[nodiscard]] WordStream& own() noexcept { return outbox_.own(); }
-    /// Whether other programs of this node may wait for a word, after it was stored.
-    [[nodiscard]] bool may_have_clients() const noexcept {
-        light_fence();
-        // relaxed is enough: who opens the node says so before it waits, and the fence orders this
-        return board_.membership_changes.load(std::memory_order_relaxed) != unshared_at_.get();
-    }
-    /// Whether it may stream: from a commit under load until it ends that, or another
-    /// node is given the bank, which may then be ahead of the stream by one write at most.
-    bool streams() const noexcept {
-        return streams_.load(std::memory_order_relaxed);  // relaxed is enough: hand_over_all()
-    }
-    void end_streaming() noexcept {
-        streams_.store(false, std::memory_order_relaxed);  // relaxed is enough: the writer ends it
-    }
-    struct Committed {
-        bool coalesces = false;      ///< some of it has not left yet
-        std::size_t room_bytes = 0;  ///< for one group of this number of bytes nobody need ask
-    };
-    /// `now`: the newest put's time will do.
-    Committed commit(std::int64_t now);
-    /// What was put leaves when the program waits.
-    void commit_on_wait();
-    [[nodiscard]] bool coalesces();
-    /// Whether the program should have sent some of it by now.
-    [[nodiscard]] bool is_overdue();
-    [[nodiscard]] bool is_completed();
-    /// What was put leaves, and all members are asked to say that they have it.
-    void ask_for_acks();
-
-    /// The word in the roster of the rank that runs it: it is there from now on, or not any more.
-    void enroll(unsigned rank, std::uint32_t incarnation, bool joined);
+    /// Runs, and what lies in the log leaves.
+    void take_all();
+    /// The rank leaves some of it there, and may compute for long.
+    void leave_some();
+    /// When the oldest write of it was made that has not left; kNever: all have.
+    [[nodiscard]] std::int64_t open_since_ns();
+    /// Another node is given the bank, which must not be ahead of the stream by more than a write:
+    /// the rank has each taken.
+    [[nodiscard]] bool is_serving() const noexcept { return serves_.get(); }
+    /// What it has committed leaves, and all members are asked to say that they have it.
+    void take_and_ask();
 
     InterruptBoard& interrupts() noexcept { return interrupts_; }
     std::int64_t bound_ns() const noexcept { return arrivals_.punctuality().bound(); }
@@ -208,21 +190,14 @@ private:
 
     void keep_carrier(std::int64_t now);
     void keep_oddities(std::int64_t now);
-    void run_locked(Leaving leaving, std::int64_t now);
-    [[nodiscard]] bool take_own();
-    void leave(Leaving leaving, std::int64_t now);
+    void run_locked(std::int64_t now);
+    void end_run(std::unique_lock<SpinThenSleep>& lock);
+    void take_locked(Outbox::Take what, Leaving leaving, std::int64_t now);
+    void take_news(std::int64_t now);
+    std::int64_t open_since_locked() noexcept;
     [[nodiscard]] bool receive(std::int64_t& now);
-    /// What the core has filled leaves; of a group when it is worth a call of the host.
-    void send_outgoing() noexcept {
-        if (core_.outgoing().is_empty()) return;
-        if (!is_in_group_ || core_.outgoing().count() >= worth_a_call()) send_filled();
-    }
     void flush() noexcept {
         if (!core_.outgoing().is_empty() && !is_lost_.get()) send_filled();
-    }
-    std::size_t worth_a_call() const noexcept {
-        return std::min(Carrier::kMostInBatch,
-                        Carrier::kMostBytesInBatch / core_.exchange().payload());
     }
     void send_filled() noexcept;
     void show_processor() noexcept;
@@ -232,7 +207,6 @@ private:
     void keep(std::int64_t now);
     void keep_roster(std::int64_t now);
     void write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now);
-    bool has_program(unsigned rank) const noexcept;
     void tell_programs() noexcept;
     void wake_programs() noexcept;
     void show_members() noexcept;
@@ -241,7 +215,7 @@ private:
     void advance_epoch(bool member) noexcept;
     std::int64_t due_ns() const noexcept;
     std::int64_t exact_due_ns() const noexcept;
-    std::int64_t until_exact(std::int64_t now) const noexcept;
+    std::int64_t until_exact(std::int64_t now) noexcept;
     std::int64_t keep_due_ns() const noexcept;
     [[nodiscard]] bool begin_rest() noexcept;
     void wait_for_news(std::int64_t ns, std::int64_t turn_ns) noexcept;
@@ -260,8 +234,6 @@ private:
     const unsigned node_;
     const std::optional<unsigned> own_rank_;
     Hint<std::int64_t> deferred_until_ns_ = kNever;
-    /// What NodeBoard::membership_changes was when no other program had opened the node.
-    Hint<std::uint32_t> unshared_at_ = 0;
     NodeBoard& board_;
     const std::unique_ptr<Carrier> carrier_;
     Bell bell_;
@@ -279,14 +251,14 @@ private:
     Core core_;
     Outbox outbox_;
     std::uint32_t membership_changes_seen_ = 0;
-    std::uint32_t own_epoch_ =
-        0;  ///< of the node, in which the rank that runs it has opened; 0: none
     std::int64_t next_keep_ns_ = 0;
-    bool has_news_to_keep_ = false;            ///< something came or was written since
-    std::int64_t written_ns_ = INT64_MIN / 2;  ///< by its program, last
-    bool is_in_group_ = false;                 ///< more datagrams are about to be filled
-    std::atomic<bool> streams_{false};
-    std::int64_t serves_until_ns_ = 0;  ///< nobody streams until then
+    bool has_news_to_keep_ = false;                 ///< something came or was written since
+    std::int64_t written_ns_ = INT64_MIN / 2;       ///< by its program, last
+    Outbox::Take takes_ = Outbox::Take::committed;  ///< this run, of the logs
+    std::int64_t unsent_since_ns_ = kNever;         ///< the oldest write in a datagram that is full
+    bool lacks_room_ = false;                       ///< for what its program has committed
+    Hint<bool> serves_{false};
+    std::int64_t serves_until_ns_ = 0;
     Hint<std::int64_t> stands_by_until_ns_{kNobody};
     std::int64_t idle_until_ns_ =
         0;  ///< nothing is due before, if nothing comes and nothing is written

@@ -87,7 +87,6 @@ void Engine::show_counters() noexcept {
     const CarrierCounters& socket = carrier_->counters();
     show(UdpCounter::datagrams_sent, socket.sent);
     show(UdpCounter::datagrams_received, socket.received);
-    show(UdpCounter::streamed, outbox_.streamed());
     show(UdpCounter::send_no_room, socket.no_room + core_.outgoing().no_room());
     show(UdpCounter::send_refused, socket.refused);
     show(UdpCounter::receive_errors, socket.receive_errors);

@@ -51,18 +51,18 @@ void EngineHelper::pace_looks() noexcept {
 
 /// Sends what is due. Ends when there has been nothing for some time.
 void EngineHelper::poll_actively() {
-    if (engine_.coalesces()) {
+    if (const std::int64_t since = engine_.open_since_ns(); since != kNever) {
         empty_looks_ = 0;
         look_ns_ = std::min(2 * look_ns_, kMostActiveNs);
         pace_looks();
-        if (engine_.is_overdue()) engine_.run();
+        if (now_ns() - since >= kLazyNs) engine_.take_all();
     } else if (++empty_looks_ == kMostEmptyLooks) {
         empty_looks_ = 0;
         look_ns_ = kLazyNs;
         polls_actively_.store(false,
                               std::memory_order_relaxed);  // relaxed is enough: the fence orders it
         heavy_fence();  // that the program sees this, or its log is seen
-        if (engine_.coalesces())
+        if (engine_.open_since_ns() != kNever)
             polls_actively_.store(true, std::memory_order_relaxed);  // enough: likewise
     }
 }
@@ -106,8 +106,7 @@ void EngineHelper::stand_in() {
     takeovers_.add();
     const std::uint64_t before = attendance();
     do {
-        engine_.run();
-        engine_.stand_by(is_active() ? look_ns_ : 0);
+        engine_.stand_in(is_active() ? look_ns_ : 0);
         follow_datagrams();
         if (is_active()) poll_actively();
         if (thread_.is_stopping()) return;

@@ -6,16 +6,16 @@
 /// A program that computes neither retransmits nor answers, and would soon be dead to the others.
 ///
 /// Three states:
-///   standing in   blocks in the engine (Engine::stand_by): a datagram or the next timer wakes it,
+///   standing in   blocks in the engine (Engine::stand_in): a datagram or the next timer wakes it,
 ///                 and nothing else. Always, while the program reads its bank by plain loads
 ///                 (`set_always(true)`).
 ///   looking       the program has run the engine since the last look. Looks again after kLookNs,
 ///                 and stands in if the program has not.
 ///   parked        the program sleeps in a call of its own, and is woken by what comes. Until its
 ///                 wait ends (take_back).
-/// While a program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks
-/// again and again, and sends what the program has left behind for kLazyNs: what is younger the
-/// program is about to send itself. These looks take a twentieth of a processor, and come each
+/// While a program under load leaves writes in its log (rmem/link/udp/pacing.hpp), it looks again
+/// and again, and sends what the program has left behind for kLazyNs: what is younger the program
+/// is about to send itself. These looks take a twentieth of a processor, and come each
 /// kLeastActiveNs to kMostActiveNs: a wake-up costs a host 2 us, and one that is a virtual machine
 /// 30 to 60, which the node that takes the stream may have to wait for. While it stands in, nobody
 /// calls who could send it: it looks after kLazyNs first, and then after twice as long each. So the
@@ -35,6 +35,7 @@
 #include "rmem/base/relaxed.hpp"
 #include "rmem/link/udp/engine.hpp"
 #include "rmem/link/udp/neighbours.hpp"
+#include "rmem/link/udp/pacing.hpp"
 #include "rmem/ring/interrupt_helper.hpp"
 
 #include <atomic>
@@ -66,8 +67,7 @@ public:
         if (engine_.take_slept()) [[unlikely]]
             thread_.wake();
     }
-    /// The program has left a datagram open, or streams: after the engine's commit(), or
-    /// a light_fence().
+    /// The program leaves writes in its log: after a light_fence().
     void watch_actively() {
         // relaxed is enough: the thread that clears it looks at the engine, under its mutex and
         // behind a fence, afterwards

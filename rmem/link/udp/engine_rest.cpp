@@ -37,16 +37,15 @@ std::int64_t Engine::exact_due_ns() const noexcept {
 }
 
 /// The same for a thread that stands by: what the program has begun it mostly ends itself.
-std::int64_t Engine::until_exact(std::int64_t now) const noexcept {
+std::int64_t Engine::until_exact(std::int64_t now) noexcept {
     const std::int64_t until = std::max<std::int64_t>(exact_due_ns() - now, 0);
-    const bool is_begun = own_rank_ && exact_due_ns() == outbox_.due_ns();
-    return is_begun && !outbox_.coalescer().coalesces() ? std::max(until, kBegunNs) : until;
+    return outbox_.is_committed() ? until : std::min(until, kBegunNs);
 }
 
 /// Where nothing has changed, the next heartbeat will do: unless there are clients, which may have
 /// died, or not committed what they wrote.
 std::int64_t Engine::keep_due_ns() const noexcept {
-    return has_news_to_keep_ || !outbox_.clients().empty() ? next_keep_ns_ : kNever;
+    return has_news_to_keep_ || outbox_.has_clients() ? next_keep_ns_ : kNever;
 }
 
 void Engine::rest(std::int64_t longest_ns) noexcept {
@@ -82,14 +81,20 @@ void Engine::sleep(std::int64_t longest_ns) noexcept {
 /// Of a rank that something has woken that it does not wait for: for so long no datagram does, and
 /// what comes is taken together. None where each node of the host has a processor.
 std::int64_t Engine::nap_ns(std::int64_t now) noexcept {
-    if (!outbox_.clients().empty() || !is_host_full()) return 0;
+    if (outbox_.has_clients() || !is_host_full()) return 0;
     return std::clamp<std::int64_t>(exact_due_ns() - now, 0, kNapNs * nodes_here_);
 }
 
-void Engine::stand_by(std::int64_t least_ns) noexcept {
+/// With the lock taken once, since the program may wait for it with an answer.
+void Engine::stand_in(std::int64_t least_ns) {
     std::int64_t wait = 0, turn = 0;
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        const std::int64_t begin = now_ns();
+        takes_ = Outbox::Take::of_clients;
+        run_locked(begin);
+        if (lacks_room_ || open_since_locked() <= begin - kLazyNs)
+            take_locked(Outbox::Take::all, Leaving::all, begin);
         const std::int64_t now = now_ns();
         turn = turn_ns_;
         if (begin_rest()) {
@@ -101,6 +106,7 @@ void Engine::stand_by(std::int64_t least_ns) noexcept {
             wait = std::min(wait, least_ns != 0 ? least_ns : until_exact(now));
         }
         stands_by_until_ns_.set(now + wait);
+        end_run(lock);
     }
     wait_for_news(wait, turn);
     stands_by_until_ns_.set(kNobody);
@@ -110,8 +116,8 @@ void Engine::stand_by(std::int64_t least_ns) noexcept {
 bool Engine::begin_rest() noexcept {
     // relaxed is enough: the fence puts it before the look at the logs
     board_.asleep.fetch_add(1, std::memory_order_relaxed);
-    if (!outbox_.clients().empty()) heavy_fence();
-    return !outbox_.has_news() && carrier_->may_sleep();
+    if (outbox_.has_clients()) heavy_fence();
+    return !outbox_.has_news(Outbox::Take::of_clients) && carrier_->may_sleep();
 }
 
 /// `turn_ns`: for so long no datagram ends it.

@@ -20,11 +20,8 @@ namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kFewNodes = 8;
-constexpr std::int64_t kCompanyNs = 5'000'000;    // for each node: between looks who is here
-constexpr std::size_t kMostAtOnceWords = 16'384;  // handed to the engine in one call: a GSO batch
-constexpr unsigned kStreamedCommits = 64;         // about a datagram full of single words
-constexpr unsigned kUntimed = 7;                  // words of a stream after one that was timed
-constexpr std::int64_t kFastNs = 5'000;           // as many come within that, or each is timed
+constexpr std::int64_t kCompanyNs = 5'000'000;  // for each node: between looks who is here
+constexpr std::int64_t kClientRestNs = 20'000;  // between looks of a client that waits
 
 /// A daemon needs a processor as a rank does.
 unsigned daemons_of(const Ring& ring) {
@@ -171,7 +168,6 @@ void UdpMemory::take_rank(Membership& member, Deadline deadline) {
                         rank_, ring_.config().name, entry.node));
     }
     member.follow(entry.incarnation);
-    if (engine_) return engine_->enroll(rank_, member.incarnation(), true);
     commit_log();
     // relaxed is enough, twice: (7), and the former program of this rank had the byte lock. What
     // that one wrote in this incarnation still counts.
@@ -192,6 +188,7 @@ void UdpMemory::await_roster(Deadline deadline) const {
     const std::int64_t begin = rmem::now_ns();
     while (roster.entry(rank_).word() != said.word()) {
         check_epoch();
+        if (engine_) engine_->run();
         const std::int64_t now = rmem::now_ns();
         if (deadline.passed(now)) {
             throw Error(Errc::timed_out,
@@ -218,13 +215,13 @@ UdpMemory::~UdpMemory() {
     const Deadline deadline = Deadline::in(kLeaveNs);
     company_next_ns_ = kNever;  // who leaves looks for no company any more
     flush(deadline);
-    if (!engine_) {
-        announce_membership_change();
-        return;
+    if (engine_) {
+        await_late_ones();
+        // relaxed is enough: this thread runs the engine
+        board_.opened[rank_].store(0, std::memory_order_relaxed);
     }
-    await_late_ones();
-    engine_->enroll(rank_, member_.incarnation(), false);
-    flush(Deadline::in(kLeaveNs));
+    announce_membership_change();
+    if (engine_) flush(Deadline::in(kLeaveNs));
 }
 
 /// Until their nodes have the bank too, or the launcher says that they do not come: what this one
@@ -242,7 +239,7 @@ void UdpMemory::await_late_ones() noexcept {
 void UdpMemory::announce_membership_change() noexcept {
     // (5) - this release-add synchronizes-with the acquire-load rmem/link/udp/engine.cpp (6)
     board_.membership_changes.fetch_add(1, std::memory_order_release);
-    bell_->ring();
+    if (bell_) bell_->ring();
 }
 
 /// All of the own log may leave.
@@ -290,120 +287,93 @@ std::uint32_t UdpMemory::mark_of(std::size_t offset, std::size_t bytes) const no
 
 void UdpMemory::send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags) {
     const auto* bytes = static_cast<const std::byte*>(from);
+    // A long write's words are not copied, if the bank has them and this thread can wait until they
+    // are in the node's stream.
+    const bool is_in_bank = engine_ && words > kMaxRecordWords && flags == 0 && faults_.empty();
     LogRecord record;
-    record.flags = flags;
-    const std::size_t most = engine_ ? kMostAtOnceWords : kMaxRecordWords;
-    while (words != 0) {
+    record.flags = is_in_bank ? LogRecord::kInBank : flags;
+    const std::size_t most = is_in_bank ? kMaxBankRecordWords : kMaxRecordWords;
+    for (; words != 0; words -= record.words) {
         record.offset = offset;
         record.words = static_cast<std::uint32_t>(std::min(words, most));
-        record.written_ns = rmem::now_ns();
+        record.written_ns = time_of_write();
         put(record, bytes);
         offset += record.words * kWordBytes;
         bytes += record.words * kWordBytes;
-        words -= record.words;
     }
+    if (is_in_bank) leave_all_words();
 }
 
-void UdpMemory::put(LogRecord record, const std::byte* words) {
+/// Others may overwrite them from then on.
+void UdpMemory::leave_all_words() {
+    leave(udp::Leaving::what_is_due);
+    const auto is_done = [&] {
+        // relaxed is enough: this thread writes what comes next
+        return board_.consumed[rank_].load(std::memory_order_relaxed) == log_.head();
+    };
+    if (!is_done()) static_cast<void>(await(Deadline::never(), is_done));
+}
+
+std::int64_t UdpMemory::time_of_write() noexcept {
+    const auto is_taken = [&] {
+        // relaxed is enough: an old one is not equal
+        return board_.consumed[rank_].load(std::memory_order_relaxed) == log_.head();
+    };
+    return pacing_.time(is_taken, rmem::now_ns);
+}
+
+/// In registers: to load what was just stored in other pieces takes as long as all the rest.
+[[gnu::always_inline]] inline void UdpMemory::append(const LogRecord& record, const void* words) {
+    log_.append(record, words);
+    pacing_.on_write(record.written_ns, LogArea::units_of(record) * kLogUnitBytes);
+    counters_.add(LinkCounter::writes_sent);
+    counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
+    if (engine_ && engine_->is_serving()) [[unlikely]]
+        leave(udp::Leaving::what_is_due);
+}
+
+void UdpMemory::put(LogRecord& record, const std::byte* words) {
     if (!faults_.empty()) {
         const WriteFaults::Verdict verdict = faults_.next();
         counters_.add(LinkCounter::faults_injected, verdict.injected);
         if (verdict.lose) return;
         record.delay_ns = verdict.delay_ns;
     }
-    const std::size_t bytes = record.words * kWordBytes;
-    std::int64_t pause_ns = 0;
-    if (engine_) {
-        const auto is_put = [&] {
-            if (stream(record, words)) return true;
-            const std::size_t taken = engine_->put(record, words);
-            record.offset += taken * kWordBytes;
-            record.words -= static_cast<std::uint32_t>(taken);
-            words += taken * kWordBytes;
-            return record.words == 0;
-        };
-        // What waits for room is written when it finds some.
-        const auto is_put_now = [&] {
-            record.written_ns = rmem::now_ns();
-            return is_put();
-        };
-        if (!is_put() && !await(Deadline::never(), is_put_now)) return;
-        pacer_.on_write(record.written_ns);
-    } else {
-        if (node_epoch() != epoch_) return;
-        for (reclaim(); !log_.fits(LogArea::units_of(kMaxRecordWords)); reclaim()) {
-            if (is_over()) return;
-            await_room(pause_ns);
-        }
-        log_.append(record, words);
-        log_coalescer_.on_write(record.written_ns);
+    const std::uint64_t units = LogArea::units_of(record);
+    if (!log_.fits(units) && !fits(units)) [[unlikely]] {
+        leave(udp::Leaving::all);
+        if (!await(Deadline::never(), [&] { return fits(units); })) return;
+        record.written_ns = rmem::now_ns();  // what waits for room is written when it finds some
     }
-    counters_.add(LinkCounter::writes_sent);
-    counters_.add(LinkCounter::bytes_sent, bytes);
-}
-
-/// Of the program that runs the engine, under load: a word or a double, without the engine. What is
-/// streamed is taken before anything else that it writes.
-bool UdpMemory::stream(const LogRecord& record, const void* words) {
-    const bool is_plain = (record.flags & ~LogRecord::kInterrupt) == 0 && record.delay_ns == 0;
-    if (!engine_->streams() || record.words > udp::ShortWrite::kMostWords || !is_plain)
-        return false;
-    udp::ShortWrite write;
-    write.written_ns = record.written_ns;
-    write.place.index = record.offset / kWordBytes;
-    write.place.words = static_cast<std::uint16_t>(record.words);
-    if (record.flags != 0) write.place.flags = udp::Place::kInterrupt;
-    const auto* const from = static_cast<const std::byte*>(words);
-    std::memcpy(&write.words[0], from, kWordBytes);
-    if (record.words == 2) std::memcpy(&write.words[1], from + kWordBytes, kWordBytes);
-    if (!engine_->own().put(write)) return false;
-    room_bytes_ = 0;
-    return true;
+    append(record, words);
 }
 
 bool UdpMemory::write_word_at_once(std::size_t offset, std::uint32_t value) {
-    if (!engine_ || !engine_->streams() || !faults_.empty() || !engine_->own().has_room() ||
-        !is_heard())
-        return false;
-    {
-        const Applying applying(applier_, offset, 1);
-        own_bank_.store_word(offset, value, applying.any_twin());
-    }
-    udp::ShortWrite write;
-    write.written_ns = time_of_streamed();
-    write.place.index = offset / kWordBytes;
-    write.place.words = 1;
-    if (mark_of(offset, kWordBytes) != 0) write.place.flags = udp::Place::kInterrupt;
-    write.words[0] = value;
-    [[maybe_unused]] const bool is_put = engine_->own().put(write);
-    RMEM_CHECK_IF(false, is_put);  // there was room
-    room_bytes_ = 0;
-    counters_.add(LinkCounter::writes_sent);
-    counters_.add(LinkCounter::bytes_sent, kWordBytes);
-    pacer_.on_write(write.written_ns);
-    const std::int64_t written_ns = pacer_.on_commit();
-    if (!may_stream_on(written_ns)) commit_by_engine(written_ns);
-    if (engine_->may_have_clients()) announce();
+    if (!faults_.empty() || !log_.fits(LogArea::units_of(1)) || !is_heard()) return false;
+    const Applying applying(applier_, offset, 1);
+    own_bank_.store_word(offset, value, applying.any_twin());
+    LogRecord record;
+    record.written_ns = time_of_write();
+    record.offset = offset;
+    record.words = 1;
+    record.flags = mark_of(offset, kWordBytes);
+    append(record, &value);
+    unannounced_ = true;
+    commit();
     return true;
 }
 
-/// A clock costs as much as all the rest of such a word. A word that comes in a fast run has the
-/// time of one before it, as the words of a datagram have that of the first; but each has its own
-/// once the run is slower, or has been taken: then the program may have paused.
-std::int64_t UdpMemory::time_of_streamed() noexcept {
-    if (untimed_ != 0 && !engine_->own().is_empty()) {
-        --untimed_;
-        return timed_ns_;
-    }
-    const std::int64_t now = rmem::now_ns();
-    untimed_ = now - timed_ns_ < kFastNs ? kUntimed : 0;
-    return timed_ns_ = now;
-}
-
-/// Of the program that runs the engine: waits as for a write of others. False: the node's
-/// incarnation is over, or the deadline has passed.
+/// Waits as for a write of others. False: the node's incarnation is over, or the deadline has
+/// passed.
 template <class Done>
 bool UdpMemory::await(Deadline deadline, Done&& is_done) {
+    if (!engine_) {  // another process says it by the board, and wakes nobody for it
+        ::sched_yield();
+        for (; !is_done(); std::this_thread::sleep_for(std::chrono::nanoseconds(kClientRestNs))) {
+            if (is_over() || deadline.passed(rmem::now_ns())) return false;
+        }
+        return true;
+    }
     begin_wait();
     bool done = false;
     while (!done && !is_over() && wait(deadline) != Step::expired) done = !is_over() && is_done();
@@ -411,83 +381,64 @@ bool UdpMemory::await(Deadline deadline, Done&& is_done) {
     return done;
 }
 
-/// Of a client, for writes that nobody asked room for.
-void UdpMemory::await_room(std::int64_t& pause_ns) {
-    commit();
-    if (pause_ns == 0) {
-        pause_ns = 1;
-        ::sched_yield();
-    } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
-}
-
 void UdpMemory::commit() {
     if (engine_) {
-        const std::int64_t written_ns = pacer_.on_commit();
-        if (!may_stream_on(written_ns)) commit_by_engine(written_ns);
+        // relaxed is enough: only whether it has changed counts
+        if (const auto leaving = pacing_.on_commit(board_.arrivals.load(std::memory_order_relaxed)))
+            leave(*leaving);
+        if (pacing_.coalesces() && helper_) {  // the program may compute for long before it calls
+            light_fence();
+            helper_->watch_actively();
+        }
     } else {
-        log_coalescer_.on_sent();
-        commit_log();
-        light_fence();
-        // relaxed is enough: the fence orders this load after the store before it
-        if (board_.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
-            bell_->ring();
+        leave(udp::Leaving::all);
     }
     if (unannounced_) announce();
 }
 
-void UdpMemory::commit_by_engine(std::int64_t written_ns) {
-    const std::int64_t now = written_ns != 0 ? written_ns : rmem::now_ns();
-    const auto done = engine_->commit(now);
-    pacer_.on_committed(done.coalesces);
-    room_bytes_ = done.room_bytes;
-    // The program may compute for long before it calls again.
-    if (done.coalesces && helper_) helper_->watch_actively();
-    streamed_ = 0;
-    taken_ns_ = now;
+/// What was written leaves; under load what is due of it.
+void UdpMemory::leave(udp::Leaving leaving) {
+    commit_log();
+    if (engine_) {
+        pacing_.on_leave(engine_->take(leaving, pacing_.newest_ns()));
+        if (!pacing_.is_loaded()) pacing_.on_left(rmem::now_ns());
+        return;
+    }
+    pacing_.on_leave(kNever);
+    light_fence();
+    // relaxed is enough: the fence orders this load after the store before it
+    if (board_.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        bell_->ring();
 }
 
-/// Whether what was streamed can wait for more: until it fills a datagram, or is due. As
-/// all that coalesces it leaves by the helper, if the program computes then.
-bool UdpMemory::may_stream_on(std::int64_t written_ns) {
-    const bool is_due = written_ns == 0 || written_ns >= taken_ns_ + udp::kLazyNs;
-    if (!engine_->streams() || is_due || ++streamed_ >= kStreamedCommits) return false;
-    pacer_.on_committed(true);
-    light_fence();  // the put, then the look whether the helper watches
-    if (helper_) helper_->watch_actively();
-    return true;
+/// The same of all; with it goes the question who has it.
+void UdpMemory::leave_and_ask() {
+    commit_log();
+    pacing_.on_leave(kNever);
+    engine_->take_and_ask();
 }
 
 /// A client's engine is another process, which it costs no system call to tell.
 void UdpMemory::commit_on_wait() {
     if (!engine_) return commit();
-    engine_->end_streaming();
-    engine_->commit_on_wait();
-    pacer_.on_commit_on_wait();
+    pacing_.on_commit_on_wait();
+    engine_->leave_some();
 }
 
-void UdpMemory::reclaim() noexcept {
+/// Whether there is room, if what the engine has taken is given back.
+bool UdpMemory::fits(std::uint64_t units) noexcept {
     // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (4)
     log_.reclaim(board_.consumed[rank_].load(std::memory_order_acquire));
+    return log_.fits(units);
 }
 
 bool UdpMemory::room(std::size_t bytes) {
-    bool granted = false;
-    if (engine_ && engine_->streams() && bytes <= udp::ShortWrite::kMostWords * kWordBytes &&
-        engine_->own().has_room(kMaxGroupWrites)) {
-        granted = true;
-    } else if (room_bytes_ != 0 && bytes <= room_bytes_) {
-        room_bytes_ = 0;
-        granted = true;
-    } else if (engine_) {
+    const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
+                                         log_.capacity() - LogWriter::kMaxPad);
+    bool granted = log_.fits(units) || fits(units);
+    // A long write waits in send() until its words have left the bank for the node's stream.
+    if (granted && engine_ && bytes > kMaxRecordWords * kWordBytes)
         granted = engine_->has_room(bytes);
-    } else {
-        const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
-                                             log_.capacity() - LogWriter::kMaxPad);
-        if (!log_.fits(units)) reclaim();
-        granted = log_.fits(units);
-    }
     if (!granted) counters_.add(LinkCounter::back_pressure);
     return granted;
 }
@@ -498,22 +449,16 @@ bool UdpMemory::is_completed(std::uint64_t log_position) const noexcept {
 }
 
 bool UdpMemory::flush(Deadline deadline) {
-    if (engine_) {
-        engine_->end_streaming();
-        commit();
-        const auto is_done = [&] { return engine_->is_completed(); };
-        if (!is_done()) {
-            engine_->ask_for_acks();
-            if (!await(deadline, is_done)) return false;
-        }
-        if (is_over()) return false;  // what was under way is nobody's any more
-    } else {
-        commit();
-        const std::uint64_t target = log_.head();
-        for (std::int64_t pause_ns = 0; !is_completed(target); await_room(pause_ns)) {
-            if (is_over() || deadline.passed(rmem::now_ns())) return false;
-        }
+    if (!engine_) leave(udp::Leaving::all);
+    if (unannounced_) announce();
+    const std::uint64_t target = log_.head();
+    const auto is_done = [&] { return is_completed(target); };
+    if (!is_done()) {
+        if (engine_) leave_and_ask();
+        if (!await(deadline, is_done)) return false;
     }
+    if (is_over()) return false;  // what was under way is nobody's any more
+    pacing_.on_left(rmem::now_ns());
     counters_.add(LinkCounter::flushes);
     return true;
 }
@@ -521,30 +466,25 @@ bool UdpMemory::flush(Deadline deadline) {
 // ---- Waiting
 
 void UdpMemory::progress() {
-    using Progress = udp::ProgressPacer::Progress;
+    using Progress = udp::Pacing::Progress;
     if (!engine_) {
-        if (log_coalescer_.due_ns() <= rmem::now_ns()) commit();
+        if (pacing_.is_to_leave(rmem::now_ns)) leave(udp::Leaving::all);
         return;
     }
-    switch (pacer_.on_progress(rmem::now_ns)) {
-        case Progress::none: return;
-        case Progress::what_is_due: return run_engine(udp::Leaving::what_is_due);
-        case Progress::all: engine_->end_streaming(); return run_engine(udp::Leaving::all);
-    }
+    const Progress progress = pacing_.on_progress(rmem::now_ns);
+    if (progress == Progress::none) return;
+    if (progress == Progress::leave && pacing_.is_to_leave(rmem::now_ns)) leave(udp::Leaving::all);
+    if (helper_) helper_->attend();
+    engine_->run();
 }
 
 /// Omitted once only: a program that finds no room asks again, and then makes progress.
 void UdpMemory::progress_to_post() {
-    if (pacer_.on_post()) progress();
-}
-
-void UdpMemory::run_engine(udp::Leaving leaving) {
-    if (helper_) helper_->attend();
-    engine_->run(leaving);
+    if (pacing_.on_post()) progress();
 }
 
 Step UdpMemory::wait(Deadline deadline) {
-    pacer_.on_wait();
+    pacing_.on_wait();
     look_once();
     if (!engine_ || !engine_->naps()) progress();
     const Step step = waiter_.step(deadline);

@@ -3,17 +3,16 @@
 
 /// The `udp` link as one program sees it: its node's bank, kept by the node's engine.
 ///
-/// Contract: rmem/link/memory.hpp. The first program of a node runs the engine itself
-/// (rmem/link/udp/engine.hpp): its writes leave in its own calls. Where another process runs it,
-/// the daemon `rmem node` or an earlier program, the program is a client: its writes go into the
-/// own bank and into its log, from where the engine takes them. Under load the first program has a
-/// shorter way of that kind: words, which would each have to lock the engine, go into its
-/// WordStream, and the engine takes many at a time.
+/// Contract: rmem/link/memory.hpp. A write goes into the own bank and into the rank's log, from
+/// where the node's engine takes it (rmem/link/udp/outbox.hpp). The first program of a node runs
+/// the engine itself (rmem/link/udp/engine.hpp): its writes leave in its own calls, when
+/// rmem/link/udp/pacing.hpp says so. Where another process runs it, the daemon `rmem node` or an
+/// earlier program, the program is a client, and its commits wake that process.
 ///
-/// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged
-///          what is under way, or the log is full of what the engine could not send. A group of
-///          more than half a window is granted when that half is free, and may wait in between: it
-///          leaves as fast as the others take it.
+/// Room     room(bytes) grants a group of writes. No room: the log is full of what the engine could
+///          not send, since the slowest member has not acknowledged what is under way. A group
+///          that may be larger than the log is granted when the log is empty, and may wait in
+///          between: it leaves as fast as the others take it.
 /// Epoch    All that a program knows of others holds for one incarnation of its node. When the node
 ///          was dropped, or the process ended that runs its engine, all others are dead to the
 ///          program (is_alive), and of a client nobody hears what it writes, until it opens again.
@@ -26,8 +25,8 @@
 
 #include "rmem/link/bank_writer.hpp"
 #include "rmem/link/memory.hpp"
-#include "rmem/link/udp/coalescer.hpp"
 #include "rmem/link/udp/engine_helper.hpp"
+#include "rmem/link/udp/pacing.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -71,8 +70,7 @@ public:
     // ---- The Memory concept, besides BankWriter's part
     [[nodiscard]] bool room(std::size_t bytes);
     using BankWriter::post;
-    /// The write of a word, as write() with room and commit(), where it streams. False: nothing was
-    /// written.
+    /// The write of a word, as write() with room and commit(). False: nothing was written.
     [[nodiscard]] bool write_word_at_once(std::size_t offset, std::uint32_t value);
     /// What was written leaves.
     void commit();
@@ -149,18 +147,17 @@ private:
             look_for_company();
     }
     void announce_membership_change() noexcept;
+    void put(LogRecord& record, const std::byte* words);
+    void append(const LogRecord& record, const void* words);
     void commit_log() noexcept;
-    void put(LogRecord record, const std::byte* words);
-    [[nodiscard]] bool stream(const LogRecord& record, const void* words);
-    [[nodiscard]] bool may_stream_on(std::int64_t written_ns);
-    [[nodiscard]] std::int64_t time_of_streamed() noexcept;
-    void commit_by_engine(std::int64_t written_ns);
-    void await_room(std::int64_t& pause_ns);
+    void leave(udp::Leaving leaving);
+    void leave_and_ask();
+    void leave_all_words();
     template <class Done>
     [[nodiscard]] bool await(Deadline deadline, Done&& is_done);
-    void reclaim() noexcept;
+    [[nodiscard]] bool fits(std::uint64_t units) noexcept;
     [[nodiscard]] bool is_completed(std::uint64_t log_position) const noexcept;
-    void run_engine(udp::Leaving leaving);
+    [[nodiscard]] std::int64_t time_of_write() noexcept;
 
     const Membership& member_;
     udp::NodeBoard& board_;
@@ -173,16 +170,10 @@ private:
     std::int64_t company_next_ns_ = 0;
     bool has_looked_ = false;
     std::map<std::string, std::shared_ptr<const Ring>> neighbours_;  ///< by their segments
-    udp::Coalescer log_coalescer_;                                   ///< of a client
-    std::optional<Bell> bell_;                                       ///< of a client: the engine's
+    udp::Pacing pacing_;
+    std::optional<Bell> bell_;  ///< of a client: the engine's
     ByteLock engine_lock_;
     std::unique_ptr<udp::Engine> engine_;
-    udp::ProgressPacer pacer_;                   ///< of the program that runs the engine
-    std::size_t room_bytes_ = 0;                 ///< granted to the next group, if it needs no more
-    unsigned streamed_ = 0;                      ///< commits since the engine took it
-    std::int64_t taken_ns_ = 0;                  ///< when it did
-    std::int64_t timed_ns_ = 0;                  ///< of words that stream: the last that was timed
-    unsigned untimed_ = 0;                       ///< that need no time before the next that does
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
 };
 

@@ -11,12 +11,11 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr std::size_t kPlaceWords = 2;      // a record's place takes as much of a datagram
-constexpr std::uint32_t kLongWords = 2048;  // of a block, in one record
+constexpr std::uint32_t kLongWords = 2048;  // of a write in the bank, at a time
 
 }  // namespace
 
-Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
+Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap, std::optional<unsigned> own_rank)
     : ring_(ring),
       board_(ring.board()),
       slot_(ring.node(node)),
@@ -26,23 +25,20 @@ Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
       core_(core),
       tap_(tap),
       node_(node),
-      words_(kMaxRecordWords * kWordBytes) {
+      own_rank_(own_rank) {
     for (unsigned r = 0; r < ring.config().ranks; ++r) {
-        logs_.emplace_back(ring.log(r));
+        logs_.emplace_back(ring.log(r),
+                           r == own_rank ? LogReader::Role::engine : LogReader::Role::member);
     }
     begin_incarnation();
 }
 
 bool Outbox::has_room(std::size_t bytes) const noexcept {
-    // A batch to spare: what is begun may leave before the group comes, and the engine itself
-    // writes a word at times.
-    constexpr unsigned kSpare = 1;
-    return core_.has_room(bytes / kWordBytes + kPlaceWords * kMaxGroupWrites, kSpare) &&
-           delayed_.size() + kMaxGroupWrites <= kMostDelayed;
-}
-
-std::size_t Outbox::most_group_bytes() const noexcept {
-    return std::min(core_.exchange().out().window(), kMostWindowBytes) / 8;
+    if (is_completed()) return true;  // more room than now there will never be
+    const std::size_t window = core_.exchange().out().window();
+    const std::size_t least = std::min(bytes, std::min(window, kMostWindowBytes) / 8);
+    return !is_behind() && delayed_.size() + kMaxGroupWrites <= kMostDelayed &&
+           core_.has_room(least / kWordBytes);
 }
 
 bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
@@ -56,40 +52,23 @@ bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
                             std::max(due, record.written_ns + record.delay_ns)});
         return true;
     }
-    if (!core_.has_room(record.words)) return false;
-    write(record, words, now);
-    return true;
+    return write(record, words, now);
 }
 
-std::size_t Outbox::put_some(const LogRecord& record, const std::byte* words) {
-    LogRecord part = record;
-    std::size_t done = 0;
-    // A card shows its first word before it has the last.
-    const bool keeps_time = ring_.config().timing.instant == 0;
-    const bool waits = record.delay_ns != 0 || !delayed_.empty();
-    const std::uint32_t most = keeps_time || waits ? kMaxRecordWords : kLongWords;
-    for (; done < record.words; done += part.words) {
-        part.offset = record.offset + done * kWordBytes;
-        part.words = std::min(record.words - static_cast<std::uint32_t>(done), most);
-        if (!core_.has_room(part.words)) part.words = std::min(part.words, kMaxRecordWords);
-        if (!put(part, words + done * kWordBytes, record.written_ns)) break;
-    }
-    return done;
-}
-
-void Outbox::write(const LogRecord& record, const void* words, std::int64_t now) {
+bool Outbox::write(const LogRecord& record, const void* words, std::int64_t now) {
     std::uint8_t flags = 0;
     if ((record.flags & LogRecord::kInterrupt) != 0) flags = Place::kInterrupt;
-    core_.write(record.offset / kWordBytes, record.words, words, record.written_ns, flags);
+    if (!core_.try_write(record.offset / kWordBytes, record.words, words, record.written_ns, flags))
+        return false;
     if ((record.flags & LogRecord::kMeLast) != 0) {
         const auto* bytes = static_cast<const std::byte*>(words);
         own_later_.push_back({core_.exchange().out().next_sequence(),
                               record.offset,
                               {bytes, bytes + record.words * kWordBytes}});
     }
-    coalescer_.on_write(now);
     if (tap_.is_open()) [[unlikely]]
         show(record, words, now);
+    return true;
 }
 
 void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) noexcept {
@@ -103,27 +82,7 @@ void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) 
     tap_.show(shown, {static_cast<const std::byte*>(words), record.words * kWordBytes});
 }
 
-void Outbox::show(std::span<const ShortWrite> writes, std::int64_t now) noexcept {
-    for (const ShortWrite& write : writes) {
-        LogRecord record;
-        record.written_ns = write.written_ns;
-        record.offset = write.place.index * kWordBytes;
-        record.words = write.place.words;
-        if ((write.place.flags & Place::kInterrupt) != 0) record.flags = LogRecord::kInterrupt;
-        show(record, write.words.data(), now);
-    }
-}
-
-void Outbox::commit(std::int64_t now) {
-    if (coalescer_.on_commit(now)) send_open(now);
-}
-
-void Outbox::send_open(std::int64_t now) {
-    coalescer_.on_sent();
-    core_.commit(now);
-}
-
-// ---- Logs of others
+// ---- Logs
 
 bool Outbox::has_opened(unsigned rank) const noexcept {
     // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/memory.cpp (7);
@@ -139,8 +98,9 @@ void Outbox::pass_over(unsigned rank, std::uint64_t position) noexcept {
     show_completed(rank, position);
 }
 
-void Outbox::find_clients(std::optional<unsigned> own_rank) {
-    clients_.clear();
+void Outbox::find_programs() {
+    programs_.clear();
+    has_clients_ = false;
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         if (!has_opened(r)) continue;
         // relaxed is enough: (3)
@@ -148,13 +108,11 @@ void Outbox::find_clients(std::optional<unsigned> own_rank) {
         if (begun > logs_[r].position()) pass_over(r, begun);
         // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4)
         const auto state = ring_.rank(r).state.load(std::memory_order_acquire);
-        if (r == own_rank || state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
-        const LogArea log(ring_.log(r));
-        // relaxed is enough: what a rank wrote that has left or died is looked at next time, too
-        const bool has_more =
-            log.header().head.load(std::memory_order_relaxed) != logs_[r].position();
-        if (state == static_cast<std::uint32_t>(RankState::joined) || has_more)
-            clients_.push_back(r);
+        if (state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
+        // What a rank wrote that has left or died is taken, too.
+        if (state != static_cast<std::uint32_t>(RankState::joined) && !logs_[r].refresh()) continue;
+        programs_.push_back(r);
+        has_clients_ = has_clients_ || r != own_rank_;
     }
 }
 
@@ -173,69 +131,86 @@ void Outbox::show_completed(unsigned rank, std::uint64_t position) noexcept {
     board_.completed[rank].store(position, std::memory_order_release);
 }
 
-bool Outbox::has_news() const noexcept {
-    return std::any_of(clients_.begin(), clients_.end(),
-                       [this](unsigned r) { return committed(r) > logs_[r].position(); });
+bool Outbox::has_news(Take what) const noexcept {
+    const auto is_news = [&](unsigned r) {
+        return takes(what, r) && committed(r) > logs_[r].position();
+    };
+    return std::any_of(programs_.begin(), programs_.end(), is_news) &&
+           core_.has_room(kMaxRecordWords);
 }
 
-void Outbox::take_logs(bool all, std::int64_t now) {
+bool Outbox::has_all() noexcept {
+    return std::none_of(programs_.begin(), programs_.end(),
+                        [this](unsigned r) { return logs_[r].refresh(); });
+}
+
+std::int64_t Outbox::open_since_ns() noexcept {
+    const std::int64_t open = core_.exchange().open_since_ns();
+    LogReader::Entry entry;
+    if (!own_rank_ || logs_[*own_rank_].peek(entry) != LogReader::Found::record) return open;
+    return std::min(open, entry.record.written_ns);
+}
+
+bool Outbox::is_committed() noexcept {
+    return !own_rank_ || !logs_[*own_rank_].refresh() || is_behind();
+}
+
+bool Outbox::take(Take what, std::size_t datagrams, std::int64_t now) {
     bool any = false;
-    for (const unsigned r : clients_) {
-        const std::uint64_t until = all ? UINT64_MAX : committed(r);
-        if (logs_[r].position() < until) any = take_log(r, until, now) || any;
+    for (const unsigned r : programs_) {
+        if (!takes(what, r)) continue;
+        const std::uint64_t until = what == Take::all ? UINT64_MAX : committed(r);
+        if (logs_[r].position() < until) any = take_log(r, until, datagrams, now) || any;
     }
-    if (any) commit(now);
+    return any;
 }
 
-bool Outbox::take_own(std::int64_t now) {
-    std::size_t moved = 0;
-    for (auto waiting = own_.waiting(); !waiting.empty(); waiting = own_.waiting()) {
-        const std::size_t count = delayed_.empty() ? core_.write(waiting, now) : 0;
-        if (tap_.is_open()) [[unlikely]]
-            show(waiting.first(count), now);
-        own_.pass(count);
-        moved += count;
-        if (count < waiting.size()) break;
+/// True if anything was put.
+bool Outbox::take_log(unsigned rank, std::uint64_t until, std::size_t datagrams, std::int64_t now) {
+    LogReader& log = logs_[rank];
+    const std::uint64_t before = log.position();
+    bool any = false;
+    LogReader::Entry entry;
+    while (log.position() < until && core_.outgoing().count() < datagrams) {
+        const LogReader::Found found = log.peek(entry);
+        if (found == LogReader::Found::none) break;
+        if (found != LogReader::Found::record || !is_possible(entry.record)) {
+            slot_.link.add(LinkCounter::records_refused);
+            log.skip_all();
+            any = true;
+            break;
+        }
+        const bool is_in_bank = (entry.record.flags & LogRecord::kInBank) != 0;
+        const bool is_put =
+            is_in_bank ? put_part(entry.record, now) : put(entry.record, log.words(entry), now);
+        if (!is_put) break;
+        any = true;
+        if (is_in_bank && words_done_ != entry.record.words) continue;
+        words_done_ = 0;
+        log.pass(entry);
     }
-    streamed_ += moved;
-    if (moved != 0)
-        coalescer_.on_streamed(static_cast<unsigned>(moved), core_.exchange().open_since_ns());
-    return own_.is_empty();
-}
-
-std::int64_t Outbox::own_due_ns() const noexcept {
-    const auto waiting = own_.waiting();
-    return waiting.empty() ? kNever : waiting.front().written_ns + kLazyNs;
-}
-
-/// True if anything was consumed.
-bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
-    const std::uint64_t before = logs_[rank].position();
-    move_log(rank, until, now);
-    if (logs_[rank].position() == before) return false;
+    if (log.position() == before) return any;
+    show_consumed(rank, log.position());
     const bool in_stream = delayed_.empty();
-    consumed_.push_back({in_stream ? core_.exchange().out().next_sequence() : kLater, rank,
-                         logs_[rank].position()});
+    consumed_.push_back(
+        {in_stream ? core_.exchange().out().next_sequence() : kLater, rank, log.position()});
     return true;
 }
 
-/// Puts what the log has, as far as there is room.
-void Outbox::move_log(unsigned rank, std::uint64_t until, std::int64_t now) {
-    LogReader& log = logs_[rank];
-    LogReader::Entry entry;
-    while (log.position() < until && log.refresh()) {
-        const LogReader::Found found = log.peek(entry);
-        if (found == LogReader::Found::none) break;
-        if (found != LogReader::Found::record || !is_possible(entry.record) ||
-            !log.copy_words(entry, words_.data())) {
-            slot_.link.add(LinkCounter::records_refused);
-            log.skip_all();
-            break;
-        }
-        if (!put(entry.record, words_.data(), now)) break;
-        log.pass(entry);
+/// The next part of a write whose words lie in the bank. False: no room.
+bool Outbox::put_part(const LogRecord& record, std::int64_t now) {
+    // A card shows its first word before it has the last.
+    const bool keeps_time = ring_.config().timing.instant == 0;
+    LogRecord part = record;
+    part.offset += words_done_ * kWordBytes;
+    part.words = std::min(record.words - words_done_, keeps_time ? kMaxRecordWords : kLongWords);
+    const auto* const words = ring_.bank(node_) + part.offset;
+    if (!put(part, words, now)) {
+        part.words = std::min(part.words, kMaxRecordWords);
+        if (!put(part, words, now)) return false;
     }
-    show_consumed(rank, log.position());
+    words_done_ += part.words;
+    return true;
 }
 
 bool Outbox::is_possible(const LogRecord& record) const noexcept {
@@ -249,21 +224,19 @@ bool Outbox::is_possible(const LogRecord& record) const noexcept {
 std::int64_t Outbox::due_ns() const noexcept {
     // Without room there is nothing to do until a datagram makes some.
     const bool waits = delayed_.empty() || !core_.has_room(delayed_.front().record.words);
-    return std::min(coalescer_.due_ns(), waits ? kNever : delayed_.front().due_ns);
+    return waits ? kNever : delayed_.front().due_ns;
 }
 
 void Outbox::on_time(std::int64_t now) {
     while (!delayed_.empty() && delayed_.front().due_ns <= now) {
         const Delayed& next = delayed_.front();
-        if (!core_.has_room(next.record.words)) break;
         // By itself, so that it says when it was stored.
-        send_open(now);
-        write(next.record, next.words.data(), now);
-        send_open(now);
+        core_.commit(now);
+        if (!write(next.record, next.words.data(), now)) break;
+        core_.commit(now);
         delayed_.pop_front();
         if (delayed_.empty()) place_consumed();
     }
-    if (now >= coalescer_.due_ns()) send_open(now);
 }
 
 /// What was consumed behind delayed writes is in the stream by now.
@@ -303,9 +276,9 @@ void Outbox::begin_incarnation() {
     delayed_.clear();
     own_later_.clear();
     consumed_.clear();
-    clients_.clear();
-    own_.clear();
-    coalescer_ = Coalescer();
+    programs_.clear();
+    has_clients_ = false;
+    words_done_ = 0;
     completed_ = 0;
     for (unsigned r = 0; r < logs_.size(); ++r) {
         logs_[r].refresh();

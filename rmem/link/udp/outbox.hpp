@@ -3,29 +3,27 @@
 
 /// What the programs of a node wrote, into the node's stream.
 ///
-/// The program that runs the engine hands over its writes itself; those of other programs of this
-/// host are taken from their logs (rmem/ring/write_log.hpp), each log in its order. What injected
-/// faults delay (rmem/wire/faults.hpp) waits here, and everything behind it, as in a card's FIFO.
-///
-/// When it leaves, a Coalescer decides (rmem/link/udp/coalescer.hpp).
+/// Every program writes into its rank's log (rmem/ring/write_log.hpp), and says how far it has
+/// committed that; the engine takes the logs, each in its order, and what is taken leaves. When a
+/// program commits, rmem/link/udp/pacing.hpp decides. What injected faults delay
+/// (rmem/wire/faults.hpp) waits here, and everything behind it, as in a card's FIFO.
 ///
 /// Terms: a log's position is *consumed* when its writes are in the stream, *completed* when all
-///   members have them. A client is a program of this host that writes by its log. Write-me-last:
-///   the own bank gets a write when it is completed.
+///   members have them. The own log is that of the program that runs the engine; a client is
+///   another program of this host. Write-me-last: the own bank gets a write when it is completed.
 /// Invariant: what is put lies in the bank.
 /// Thread safety: the engine's user. Progress: nothing waits: what finds no room in the stream
 /// stays where it is.
 /// Trust: a log's records are bounded by the bank; one that cannot be is counted, and skipped.
 
-#include "rmem/link/udp/coalescer.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/link/udp/tap.hpp"
-#include "rmem/link/udp/word_stream.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/write_log.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -37,60 +35,49 @@ class RMEM_API Outbox {
 public:
     static constexpr std::size_t kMostDelayed = 4096;  ///< writes
 
-    Outbox(Ring& ring, unsigned node, Core& core, Tap& tap);
+    /// What is taken of the logs: what programs have committed; the same without the own log, since
+    /// its program is about to have it taken; or all that lies in them.
+    enum class Take : std::uint8_t { committed, of_clients, all };
 
-    // ---- The program that runs the engine
-    /// Whether a group of writes of `bytes` bytes in all can be taken now.
-    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept;
-    /// A group of more than this may have to wait between its writes.
-    std::size_t most_group_bytes() const noexcept;
+    /// `own_rank`: of the program that runs the engine.
+    Outbox(Ring& ring, unsigned node, Core& core, Tap& tap, std::optional<unsigned> own_rank);
+
     /// A write, stored in the own bank already (except for write-me-last). False: no room.
     [[nodiscard]] bool put(const LogRecord& record, const void* words, std::int64_t now);
-    /// The same of one of any length, as far as there is room; returns how many words.
-    [[nodiscard]] std::size_t put_some(const LogRecord& record, const std::byte* words);
-    /// What was put leaves, now or, under load, with more.
-    void commit(std::int64_t now);
-    /// What was put leaves with what comes next, when the program waits, or after kLazyNs.
-    void commit_on_wait() noexcept { coalescer_.on_commit_on_wait(); }
-    const Coalescer& coalescer() const noexcept { return coalescer_; }
-    /// The program waits: what coalesces leaves now.
-    void send_coalesced(std::int64_t now) {
-        if (coalescer_.on_wait()) send_open(now);
-    }
-    /// What the program has committed has left by then.
-    void has_left(std::int64_t now) noexcept { coalescer_.on_left(now); }
-    /// Others have written what the program may have waited for.
-    void note_arrival() noexcept { coalescer_.on_arrival(); }
-    /// The program waits until all have what it wrote: it leaves, and they are asked to say so.
-    void send_and_ask(std::int64_t now) {
-        coalescer_.on_sent();
-        core_.ask_for_acks(now);
-    }
+    /// Whether a group of writes of `bytes` bytes in all can be taken now; a large one, of which
+    /// an eighth of the window can.
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept;
+    /// What was put leaves.
+    void commit(std::int64_t now) { core_.commit(now); }
 
-    /// Under load that program's words come this way, many at a time.
-    WordStream& own() noexcept { return own_; }
-    const WordStream& own() const noexcept { return own_; }
-    /// Moves them into the node's stream. False: some have found no room.
-    [[nodiscard]] bool take_own(std::int64_t now);
-    /// How many have been moved.
-    std::uint64_t streamed() const noexcept { return streamed_; }
-    /// When they leave at the latest; kNever: there are none.
-    [[nodiscard]] std::int64_t own_due_ns() const noexcept;
-
-    // ---- The others
-    /// Finds the ranks of this host that write by a log: those that have joined in the node's
-    /// present incarnation, except for that one.
-    void find_clients(std::optional<unsigned> own_rank);
+    // ---- Logs
+    /// Finds the programs of this host whose logs count: those that have opened in the node's
+    /// present incarnation.
+    void find_programs();
     /// Whether a program has opened as that rank in the node's present incarnation.
     bool has_opened(unsigned rank) const noexcept;
-    const std::vector<unsigned>& clients() const noexcept { return clients_; }
-    /// Puts what they have committed, and with `all` also what they have not; commits it.
-    void take_logs(bool all, std::int64_t now);
-    /// Whether one has committed something that is not consumed.
-    [[nodiscard]] bool has_news() const noexcept;
+    /// Whether other programs write than the one that runs the engine.
+    bool has_clients() const noexcept { return has_clients_; }
+    /// Puts what the logs have into the stream, as far as there is room, or until that number of
+    /// datagrams is full; then call it again. False: there was nothing. What is put leaves with
+    /// commit().
+    [[nodiscard]] bool take(Take what, std::size_t datagrams, std::int64_t now);
+    /// Whether a program has committed something for which there is room and that is not consumed.
+    [[nodiscard]] bool has_news(Take what) const noexcept;
+    /// When the oldest write was made that is in the own log, or in a datagram that has not left;
+    /// kNever: there is none.
+    [[nodiscard]] std::int64_t open_since_ns() noexcept;
+    /// Whether all of the own log is committed.
+    [[nodiscard]] bool is_committed() noexcept;
+    /// Whether the own log has something committed that is not consumed.
+    [[nodiscard]] bool is_behind() const noexcept {
+        return own_rank_ && committed(*own_rank_) > logs_[*own_rank_].position();
+    }
+    /// Whether no log holds anything that is not consumed.
+    [[nodiscard]] bool has_all() noexcept;
 
     // ---- Later
-    /// When something is to be done by on_time(): delayed writes, delayed acks.
+    /// When something is to be done by on_time(): delayed writes.
     std::int64_t due_ns() const noexcept;
     void on_time(std::int64_t now);
     /// The stream is acknowledged up to where it is: completes the positions before that. True if
@@ -120,16 +107,18 @@ private:
         std::uint64_t position = 0;
     };
 
-    void send_open(std::int64_t now);
     std::uint64_t committed(unsigned rank) const noexcept;
     void show_consumed(unsigned rank, std::uint64_t position) noexcept;
     void show_completed(unsigned rank, std::uint64_t position) noexcept;
-    void write(const LogRecord& record, const void* words, std::int64_t now);
+    [[nodiscard]] bool write(const LogRecord& record, const void* words, std::int64_t now);
     void show(const LogRecord& record, const void* words, std::int64_t now) noexcept;
-    void show(std::span<const ShortWrite> writes, std::int64_t now) noexcept;
-    [[nodiscard]] bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
-    void move_log(unsigned rank, std::uint64_t until, std::int64_t now);
+    bool takes(Take what, unsigned rank) const noexcept {
+        return what != Take::of_clients || rank != own_rank_;
+    }
+    [[nodiscard]] bool take_log(unsigned rank, std::uint64_t until, std::size_t datagrams,
+                                std::int64_t now);
     void place_consumed() noexcept;
+    [[nodiscard]] bool put_part(const LogRecord& record, std::int64_t now);
     bool is_possible(const LogRecord& record) const noexcept;
     void pass_over(unsigned rank, std::uint64_t position) noexcept;
 
@@ -142,15 +131,14 @@ private:
     Core& core_;
     Tap& tap_;
     const unsigned node_;
-    std::vector<LogReader> logs_;  // of each rank
-    std::vector<unsigned> clients_;
-    std::vector<std::byte> words_;  ///< of one record
-    WordStream own_;
-    std::uint64_t streamed_ = 0;
+    const std::optional<unsigned> own_rank_;
+    std::vector<LogReader> logs_;     // of each rank
+    std::uint32_t words_done_ = 0;    ///< of the own log's oldest record
+    std::vector<unsigned> programs_;  ///< whose logs count
+    bool has_clients_ = false;
     std::deque<Delayed> delayed_;
     std::deque<OwnLater> own_later_;
     std::deque<Consumed> consumed_;
-    Coalescer coalescer_;
     std::uint64_t completed_ = 0;
 };
 

@@ -97,6 +97,22 @@ TEST_F(WriteLog, records_of_all_sizes_survive_many_wraps) {
     EXPECT_GT(read, 1000U);
 }
 
+TEST_F(WriteLog, words_that_lie_in_the_bank_are_for_the_engine_alone) {
+    LogReader engine(log, LogReader::Role::engine);
+    LogRecord long_one = record(64, kMaxBankRecordWords);
+    long_one.flags = LogRecord::kInBank;
+    writer.append(long_one, nullptr);
+    EXPECT_EQ(writer.head(), 1U) << "the place alone";
+    LogReader::Entry entry;
+    EXPECT_EQ(reader.peek(entry), LogReader::Found::corrupt);
+    ASSERT_EQ(engine.peek(entry), LogReader::Found::record);
+    EXPECT_EQ(entry.record.words, kMaxBankRecordWords);
+    engine.pass(entry);
+    ASSERT_TRUE(append(128, 3, 5));
+    ASSERT_EQ(engine.peek(entry), LogReader::Found::record);
+    EXPECT_EQ(static_cast<const std::uint32_t*>(engine.words(entry))[2], 7U);
+}
+
 TEST_F(WriteLog, a_full_log_has_no_room_until_it_is_reclaimed) {
     std::uint32_t written = 0;
     while (append(0, 10, written)) ++written;

@@ -134,9 +134,10 @@ public:
                std::uint8_t flags = 0) {
         exchange_->write(index, words, from, now, flags);
     }
-    /// Short ones in a row, as many as there is room for; returns how many.
-    [[nodiscard]] std::size_t write(std::span<const ShortWrite> writes, std::int64_t now) {
-        return is_member_ ? exchange_->write(writes, now) : 0;
+    /// The same if there is room.
+    [[nodiscard]] bool try_write(std::uint64_t index, std::size_t words, const void* from,
+                                 std::int64_t now, std::uint8_t flags = 0) {
+        return is_member_ && exchange_->try_write(index, words, from, now, flags);
     }
     void commit(std::int64_t now) { exchange_->commit(now); }
     /// All receivers have all own batches.

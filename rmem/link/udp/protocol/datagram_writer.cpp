@@ -17,7 +17,11 @@ static_assert(kMostBatchHeadBytes == ForwardedBatch::kHeadBytes + Batch::kHeadBy
 
 /// Words of the host to the wire.
 void put_words(std::byte* to, const void* from, std::size_t words) noexcept {
-    std::memcpy(to, from, words * kWordBytes);
+    if (words == 1) {  // no call, as for most records
+        std::memcpy(to, from, kWordBytes);
+    } else {
+        std::memcpy(to, from, words * kWordBytes);
+    }
     if constexpr (std::endian::native == std::endian::big) {
         for (std::size_t i = 0; i < words; ++i) {
             std::uint32_t word;

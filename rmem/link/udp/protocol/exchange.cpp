@@ -207,9 +207,10 @@ void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length,
 }
 
 bool Exchange::has_room(std::size_t words, unsigned spare) const noexcept {
+    const std::size_t fits = composing_ ? batch_.record_room() : 0;
+    if (words <= fits && spare == 0) return true;
     const std::size_t full = most_batch_words(payload_);
     const std::size_t begun = composing_ ? 1 : 0;
-    const std::size_t fits = composing_ ? batch_.record_room() : 0;
     const std::size_t left = words - std::min(words, fits);
     const std::size_t more = left <= full ? (left != 0 ? 1 : 0) : (left + full - 1) / full;
     // One place stays free: a node that gives this one up must still find the oldest batch with
@@ -221,7 +222,7 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
                      std::uint8_t flags) {
     const auto* data = static_cast<const std::byte*>(from);
     while (words > 0) {
-        if (!composing_) compose(now, now);
+        if (!composing_) compose(now);
         // Usually all of it fits.
         if (batch_.add_record({index, static_cast<std::uint16_t>(words), flags}, data)) return;
         const std::size_t part = std::min(words, batch_.record_room());
@@ -238,26 +239,12 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
     }
 }
 
-void Exchange::compose(std::int64_t first_store_ns, std::int64_t now) {
+void Exchange::compose(std::int64_t now) {
     open_payload_ = payload_;
     batch_.set_limit(payload_);
     batch_.begin(header(now));
-    composing_ = batch_.begin_batch(out_.next_sequence(), first_store_ns);
-    open_since_ns_ = first_store_ns;
-}
-
-std::size_t Exchange::write(std::span<const ShortWrite> writes, std::int64_t now) {
-    std::size_t done = 0;
-    for (const ShortWrite& next : writes) {
-        if (!composing_ || batch_.record_room() < next.place.words) {
-            if (!has_room(next.place.words)) break;
-            if (composing_) send_batch(Length::full, now);
-            compose(next.written_ns, now);
-        }
-        batch_.add_record(next.place, next.words.data());
-        ++done;
-    }
-    return done;
+    composing_ = batch_.begin_batch(out_.next_sequence(), now);
+    open_since_ns_ = now;
 }
 
 void Exchange::commit(std::int64_t now) {

@@ -35,7 +35,6 @@
 #include "rmem/link/udp/protocol/outgoing.hpp"
 #include "rmem/link/udp/protocol/replay_window.hpp"
 #include "rmem/link/udp/protocol/round_trip.hpp"
-#include "rmem/link/udp/protocol/short_write.hpp"
 
 #include <array>
 #include <cstddef>
@@ -216,12 +215,19 @@ public:
     // ---- Own writes
     /// Whether `words` words, in one write, would not go beyond the window.
     [[nodiscard]] bool has_room(std::size_t words, unsigned spare = 0) const noexcept;
-    /// Adds a write to the batch that the next commit sends; one that is full is sent at once.
+    /// Adds a write to the batch that the next commit sends; one that is full is sent at once. A
+    /// batch has the time of its first write.
+    [[nodiscard]] bool try_write(std::uint64_t index, std::size_t words, const void* from,
+                                 std::int64_t now, std::uint8_t flags = 0) {
+        if (composing_ &&
+            batch_.add_record({index, static_cast<std::uint16_t>(words), flags}, from))
+            return true;  // usually
+        if (!has_room(words)) return false;
+        write(index, words, from, now, flags);
+        return true;
+    }
     void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
                std::uint8_t flags = 0);
-    /// The same of many short ones in a row, as far as there is room; returns how many. A batch has
-    /// the time of its first one.
-    [[nodiscard]] std::size_t write(std::span<const ShortWrite> writes, std::int64_t now);
     void commit(std::int64_t now);
     /// When the first write was stored of those that the next commit sends; kNever: there are none.
     std::int64_t open_since_ns() const noexcept { return composing_ ? open_since_ns_ : kNever; }
@@ -317,7 +323,7 @@ private:
     enum class Length : bool { as_needed, full };
     void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed,
               OutgoingDatagram::To to = OutgoingDatagram::To::all_nodes);
-    void compose(std::int64_t first_store_ns, std::int64_t now);
+    void compose(std::int64_t now);
     void send_batch(Length length, std::int64_t now);
     void retransmit_batch(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
     void send_retransmissions(std::int64_t now);
@@ -367,13 +373,13 @@ private:
     std::vector<Peer> peers_;
     Greeter greeter_, namesakes_;
     OutStream out_;
-    std::size_t reached_by_;        ///< the longest datagram that has come, or is believed to
-    std::size_t payload_;           ///< of the longest datagram that is sent now
-    std::size_t open_payload_ = 0;  ///< the same when the open batch was begun
-
-    DatagramWriter batch_, other_;    ///< under composition: the next batch; anything else
+    std::size_t reached_by_;          ///< the longest datagram that has come, or is believed to
+    std::size_t payload_;             ///< of the longest datagram that is sent now
     std::int64_t open_since_ns_ = 0;  ///< while composing
-    bool composing_ = false;          ///< a batch has begun
+    std::size_t open_payload_ = 0;    ///< the same when the open batch was begun
+
+    DatagramWriter batch_, other_;  ///< under composition: the next batch; anything else
+    bool composing_ = false;        ///< a batch has begun
     bool holds_answers_ = false;
     std::uint64_t number_ = 0;  ///< of the last datagram
     NodeSet acks_due_;

@@ -3,6 +3,7 @@
 #include "rmem/link/udp/engine.hpp"
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
 #include "rmem/link/udp/socket.hpp"
+#include "tests/rmem/link/udp/engine_program.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 
@@ -93,7 +94,7 @@ protected:
         const bool are_members =
             eventually([&] { return engines_[0]->is_member() && engines_[1]->is_member(); });
         if (!are_members) return false;
-        engines_[1]->enroll(1, 1, true);
+        if (!program_) program_.emplace(rings_[1], 1, 1, *engines_[1]);
         return eventually([&] { return has_met(); });
     }
 
@@ -102,6 +103,7 @@ protected:
     std::array<RingConfig, 2> configs_;
     std::array<std::shared_ptr<Ring>, 2> rings_;
     std::array<std::unique_ptr<Engine>, 2> engines_;
+    std::optional<EngineProgram> program_;
 };
 
 TEST_P(Refusals, of_another_key_are_told_at_both_until_the_keys_are_the_same) {

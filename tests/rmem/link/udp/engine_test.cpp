@@ -5,7 +5,7 @@
 #include "rmem/base/fence.hpp"
 #include "rmem/link/udp/engine_helper.hpp"
 #include "rmem/ring/segment.hpp"
-#include "rmem/ring/write_log.hpp"
+#include "tests/rmem/link/udp/engine_program.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 
@@ -31,10 +31,6 @@ namespace {
 
 constexpr std::int64_t kArrivalNs = 30'000'000'000;
 
-const std::byte* bytes_of(const std::uint32_t& word) {
-    return reinterpret_cast<const std::byte*>(&word);
-}
-
 /// Engines of a ring of two nodes with two ranks each.
 class EngineTest : public ::testing::Test {
 protected:
@@ -57,17 +53,8 @@ protected:
         engine->join(Deadline::in(kArrivalNs));
         return engine;
     }
-    static bool post(Engine& engine, std::uint32_t value) {
-        LogRecord record;
-        record.words = 1;
-        record.written_ns = now_ns();
-        return engine.put(record, bytes_of(value)) == 1 && engine.commit(now_ns()).coalesces;
-    }
-    static void put(Engine& engine, std::uint32_t value) {
-        LogRecord record;
-        record.words = 1;
-        record.written_ns = now_ns();
-        EXPECT_EQ(engine.put(record, bytes_of(value)), 1U);
+    std::unique_ptr<EngineProgram> open(unsigned node, unsigned rank, Engine& engine) {
+        return std::make_unique<EngineProgram>(rings[node], node, rank, engine);
     }
     /// Meanwhile this thread calls `uses` each millisecond. Soon: before the timers that come less
     /// and less often have ended each wait of it.
@@ -90,10 +77,6 @@ protected:
         }
         other.join();
         return is_soon;
-    }
-    /// What is posted leaves no more by itself.
-    static void post_until_coalescing(Engine& engine) {
-        for (std::uint32_t i = 1; !post(engine, i); ++i) ASSERT_LT(i, 1'000'000U);
     }
     RosterEntry entry(unsigned at, unsigned rank) const {
         return Roster(*rings[at], at).entry(rank);
@@ -123,7 +106,8 @@ TEST_F(EngineTest, takes_ranks_of_its_nodes_former_incarnation_off_the_roster) {
     EngineHelper helper(*first);
     helper.set_always(true);
     auto former = start(1, 2);
-    former->enroll(2, 7, true);
+    auto program = open(1, 2, *former);
+    const std::uint32_t incarnation = program->incarnation();
     ASSERT_TRUE(eventually(*former, [&] { return state(0, 2) == RankState::elsewhere; }));
     former.reset();  // without a word of its rank: so ends who is killed
     ASSERT_TRUE(test::eventually([&] { return state(0, 2) == RankState::lost; }));
@@ -131,7 +115,7 @@ TEST_F(EngineTest, takes_ranks_of_its_nodes_former_incarnation_off_the_roster) {
 
     const auto next = start(1, 3);
     EXPECT_TRUE(eventually(*next, [&] { return !entry(0, 2).joined; }));
-    EXPECT_EQ(entry(0, 2).incarnation, 7U) << "the next one comes after it";
+    EXPECT_EQ(entry(0, 2).incarnation, incarnation) << "the next one comes after it";
     EXPECT_TRUE(test::eventually([&] { return state(0, 2) == RankState::left; }));
 }
 
@@ -140,26 +124,71 @@ TEST_F(EngineTest, says_at_once_who_has_come_and_who_has_gone) {
     EngineHelper helper(*first);
     helper.set_always(true);
     const auto second = start(1, 2);
-    second->enroll(2, 1, true);
+    const auto program = open(1, 2, *second);
     EXPECT_TRUE(eventually(*second, [&] { return state(0, 2) == RankState::elsewhere; }));
-    second->enroll(2, 1, false);
+    program->leave();
     EXPECT_TRUE(eventually(*second, [&] { return state(0, 2) == RankState::left; }));
     EXPECT_FALSE(entry(0, 2).joined);
 }
 
-// ---- Load
+// ---- Writes
 
-TEST_F(EngineTest, the_engine_lets_several_commits_share_a_datagram_under_load) {
+TEST_F(EngineTest, keeps_a_datagram_open_that_is_neither_full_nor_due_if_it_may) {
     const auto engine = start(0, 0);
-    constexpr std::uint64_t kCommits = 5'000;
-    const std::uint64_t before = engine->carrier().counters().sent;
+    const auto program = open(0, 0, *engine);
+    const auto sent = [&] { return engine->carrier().counters().sent; };
+    const std::uint64_t before = sent();
+    constexpr std::uint32_t kCommits = 50;
     for (std::uint32_t i = 0; i < kCommits; ++i) {
-        if (!engine->has_room(4)) engine->run();
-        post(*engine, i);
+        program->append(i, 0, now_ns() + kArrivalNs);
+        EXPECT_FALSE(program->commit(Leaving::what_is_due));
+        EXPECT_TRUE(program->is_consumed());
     }
-    engine->run(Leaving::all);
-    EXPECT_LT(engine->carrier().counters().sent - before, kCommits / 2);
-    EXPECT_TRUE(engine->is_completed());
+    EXPECT_EQ(sent(), before);
+    engine->run();
+    EXPECT_NE(engine->open_since_ns(), kNever) << "a run leaves it to the program";
+    EXPECT_FALSE(program->is_completed());
+    EXPECT_TRUE(program->commit());
+    EXPECT_EQ(sent(), before + 1);
+    program->append(0, 0, now_ns() - kLazyNs);
+    EXPECT_TRUE(program->commit(Leaving::what_is_due)) << "it is due";
+    EXPECT_TRUE(eventually(*engine, [&] { return program->is_completed(); }));
+}
+
+/// As of a program whose last words must leave though it calls no more.
+TEST_F(EngineTest, sends_what_a_program_has_left_in_its_log) {
+    const auto engine = start(0, 0);
+    const auto program = open(0, 0, *engine);
+    EXPECT_EQ(engine->open_since_ns(), kNever);
+    program->append(5);
+    EXPECT_NE(engine->open_since_ns(), kNever);
+    engine->run();
+    EXPECT_FALSE(program->is_consumed()) << "it was not committed";
+    engine->take_all();
+    EXPECT_TRUE(program->is_consumed());
+    EXPECT_EQ(engine->open_since_ns(), kNever);
+}
+
+TEST_F(EngineTest, takes_later_what_there_was_no_room_for) {
+    ::setenv("RMEM_DEAD_TIMEOUT", "60s", 1);
+    const auto engine = start(0, 0);
+    const auto program = open(0, 0, *engine);
+    std::unique_ptr<Engine> silent;  // from when it has joined, so nothing is acknowledged
+    {
+        EngineHelper helper(*engine);
+        helper.set_always(true);
+        silent = start(1, 2);
+    }
+    ::unsetenv("RMEM_DEAD_TIMEOUT");
+    std::uint32_t posted = 0;
+    for (; program->is_consumed(); program->post(posted, 4096)) {
+        ASSERT_LT(++posted, 10'000'000U) << "nobody has anything of it";
+    }
+    EXPECT_TRUE(eventually(*silent, [&] {
+        engine->run();
+        return program->is_completed();
+    }));
+    EXPECT_EQ(reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[1]->bank(1))[1024], posted);
 }
 
 // ---- The bank
@@ -187,87 +216,6 @@ TEST_F(EngineTest,
     EXPECT_GE(first_touched(1), before);
 }
 
-/// As of a program under load, whose last words must leave though it calls no more.
-TEST_F(EngineTest, what_is_streamed_is_open_is_soon_overdue_and_leaves_in_a_run) {
-    const auto engine = start(0, 0);
-    const auto append = [&](std::int64_t now) {
-        ASSERT_TRUE(engine->own().put({now, {0, 1, 0}, {5}}));
-    };
-    EXPECT_FALSE(engine->coalesces());
-    append(now_ns() + kArrivalNs);
-    EXPECT_TRUE(engine->coalesces());
-    EXPECT_FALSE(engine->is_completed());
-    EXPECT_FALSE(engine->is_overdue());
-    engine->run(Leaving::all);
-    EXPECT_FALSE(engine->coalesces());
-    EXPECT_TRUE(engine->is_completed()) << "nobody else is in the ring";
-    append(now_ns() - kLazyNs);
-    EXPECT_TRUE(engine->is_overdue());
-    engine->run();
-    EXPECT_FALSE(engine->coalesces()) << "in the first run";
-}
-
-/// One call of the host for many, and one piece for their receiver.
-TEST_F(EngineTest, the_engine_lets_the_datagrams_of_a_group_leave_together) {
-    ::setenv("RMEM_PAYLOAD", "1472", 1);
-    const auto engine = start(0, 0);
-    ::unsetenv("RMEM_PAYLOAD");
-    const auto sent = [&] { return engine->carrier().counters().sent; };
-    constexpr std::uint64_t kDatagrams = 6;
-    const std::vector<std::uint32_t> words(256);
-    for (int round = 0; round < 10; ++round) {
-        const std::uint64_t before = sent();
-        for (std::size_t bytes = 0; bytes < (kDatagrams - 1) * kDefaultPayload; bytes += 1024) {
-            LogRecord record;
-            record.words = static_cast<std::uint32_t>(words.size());
-            record.written_ns = now_ns();
-            ASSERT_EQ(engine->put(record, bytes_of(words.front())), words.size());
-        }
-        EXPECT_EQ(sent(), before) << "not each by itself, when it is full";
-        engine->commit(now_ns());
-        EXPECT_GE(sent(), before + kDatagrams);
-        std::this_thread::sleep_for(std::chrono::microseconds(500));  // no load
-    }
-}
-
-TEST_F(EngineTest, the_engine_leaves_nothing_open_in_a_run_for_a_waiting_program) {
-    const auto engine = start(0, 0);
-    bool has_left_some = false;
-    for (int round = 0; round < 50; ++round) {
-        post_until_coalescing(*engine);
-        engine->run(Leaving::what_is_due);
-        has_left_some = has_left_some || engine->coalesces();
-        post_until_coalescing(*engine);
-        engine->run(Leaving::all);
-        EXPECT_FALSE(engine->coalesces());
-    }
-    EXPECT_TRUE(has_left_some) << "for who goes on sending it waits for more";
-}
-
-/// The helper may send what is open at any time between the question and the write.
-TEST_F(EngineTest, has_the_room_that_it_granted_also_when_what_was_open_has_left) {
-    ::setenv("RMEM_DEAD_TIMEOUT", "60s", 1);
-    const auto engine = start(0, 0);
-    std::unique_ptr<Engine> silent;  // from when it has joined, so nothing is acknowledged
-    {
-        EngineHelper helper(*engine);
-        helper.set_always(true);
-        silent = start(1, 2);
-    }
-    ::unsetenv("RMEM_DEAD_TIMEOUT");
-    std::uint32_t posted = 0;
-    while (engine->has_room(4)) {
-        ASSERT_LT(++posted, 10'000'000U) << "nobody has anything of it";
-        if (posted % 40 == 0) engine->run(Leaving::all);
-        LogRecord record;
-        record.words = 1;
-        record.written_ns = now_ns();
-        ASSERT_EQ(engine->put(record, bytes_of(posted)), 1U) << "after " << posted;
-        engine->commit(now_ns());
-    }
-}
-
-/// Under load what is filled waits for a call that sends many.
 TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_writes) {
     const auto engine = start(0, 0);
     std::unique_ptr<Engine> other;
@@ -276,33 +224,28 @@ TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_write
         helper.set_always(true);
         other = start(1, 2);
     }
+    const auto program = open(0, 0, *engine), others = open(1, 2, *other);
     const auto* const words =
         reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[0]->bank(0));
     for (std::uint32_t round = 1; round <= 20; ++round) {
-        post_until_coalescing(*engine);
-        engine->run(Leaving::all);
+        for (unsigned i = 0; i < 10; ++i) program->post(round);
         ASSERT_TRUE(eventually(*engine, [&] {
             other->run();
-            return engine->is_completed() && other->is_completed();
+            return program->is_completed() && others->is_completed();
         }));
-        LogRecord record;
-        record.offset = 4096;
-        record.words = 1;
-        record.written_ns = now_ns();
-        ASSERT_EQ(other->put(record, bytes_of(round)), 1U);
-        other->ask_for_acks();
+        others->append(round, 4096);
+        others->commit_and_ask();
         ASSERT_TRUE(eventually(*other, [&] {
-            engine->run(Leaving::what_is_due);
+            engine->run();
             return words[1024] == round;
         }));
         // From now on the engine does nothing more.
-        ASSERT_TRUE(eventually(*other, [&] { return other->is_completed(); }));
+        ASSERT_TRUE(eventually(*other, [&] { return others->is_completed(); }));
     }
 }
 
-/// A program may have waited for what it reads by plain loads, and not for word of room. Four
-/// commits between two waits are no load, however fast the host.
-TEST_F(EngineTest, takes_what_others_write_for_a_wait_in_the_users_memory_alone) {
+/// A program may have waited for what it reads by plain loads, and not for word of room.
+TEST_F(EngineTest, counts_what_others_write_to_the_users_memory_alone) {
     const auto engine = start(0, 0);
     std::unique_ptr<Engine> other;
     {
@@ -310,26 +253,17 @@ TEST_F(EngineTest, takes_what_others_write_for_a_wait_in_the_users_memory_alone)
         helper.set_always(true);
         other = start(1, 2);
     }
-    for (const bool is_of_users : {true, false}) {
-        LogRecord record;
-        record.offset = is_of_users ? 4096 : config.user_bytes;
-        record.words = 1;
+    const auto others = open(1, 2, *other);
+    for (const std::size_t offset : {std::size_t{4096}, config.user_bytes}) {
         const auto& word =
-            *reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[0]->bank(0) + record.offset);
-        unsigned coalesced = 0;
-        for (std::uint32_t round = 1; round <= 500; ++round) {
-            for (unsigned i = 0; i < 4; ++i) coalesced += post(*engine, round) ? 1U : 0U;
-            record.written_ns = now_ns();
-            ASSERT_EQ(other->put(record, bytes_of(round)), 1U);
-            other->commit(now_ns());
-            const Deadline soon = Deadline::in(kArrivalNs);
-            while (word != round) {
-                other->run();
-                engine->run(Leaving::what_is_due);
-                ASSERT_FALSE(soon.passed(now_ns()));
-            }
-        }
-        EXPECT_EQ(coalesced == 0, is_of_users) << coalesced;
+            *reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[0]->bank(0) + offset);
+        const std::uint32_t before = rings[0]->board().arrivals;
+        others->post(7, offset);
+        ASSERT_TRUE(eventually(*engine, [&] {
+            other->run();
+            return word == 7;
+        }));
+        EXPECT_EQ(rings[0]->board().arrivals - before, offset == 4096 ? 1U : 0U);
     }
 }
 
@@ -340,17 +274,17 @@ TEST_F(EngineTest, wakes_who_stands_by_when_others_use_it) {
     ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
     const auto engine = start(0, 0);
     ::unsetenv("RMEM_DEAD_TIMEOUT");
-    const std::function<void()> uses[] = {[&] { engine->run(); }, [&] { put(*engine, 1); },
-                                          [&] { engine->commit(now_ns()); },
-                                          [&] { engine->commit_on_wait(); }};
+    const std::function<void()> uses[] = {[&] { engine->run(); },
+                                          [&] { engine->take(Leaving::all, now_ns()); },
+                                          [&] { engine->leave_some(); }};
     for (const auto& use : uses) {
         const bool is_woken = ends_by_itself(
             *engine,
             [&] {
                 for (int round = 0; round < 10; ++round) {
-                    engine->stand_by(0);
+                    engine->stand_in(0);
                     engine->run();
-                    engine->stand_by(0);  // the first may have been short
+                    engine->stand_in(0);  // the first may have been short
                 }
             },
             use);
@@ -365,7 +299,7 @@ TEST_F(EngineTest, lets_who_looks_at_what_is_open_stand_by_no_longer_than_it_wan
     ::unsetenv("RMEM_DEAD_TIMEOUT");
     EXPECT_TRUE(ends_by_itself(*engine, [&] {
         for (int round = 0; round < 100; ++round) {
-            engine->stand_by(EngineHelper::kMostActiveNs);
+            engine->stand_in(EngineHelper::kMostActiveNs);
             engine->run();
         }
     }));
@@ -376,19 +310,15 @@ TEST_F(EngineTest, is_looked_at_by_a_helper_that_stands_in_while_a_program_write
     ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
     const auto engine = start(0, 0);
     ::unsetenv("RMEM_DEAD_TIMEOUT");
+    const auto program = open(0, 0, *engine);
     EngineHelper helper(*engine);
     helper.set_always(true);
-    LogWriter log(rings[0]->log(0));
     EXPECT_TRUE(ends_by_itself(*engine, [&] {
         for (int round = 0; round < 30; ++round) {
-            LogRecord record;
-            record.words = 1;
-            record.written_ns = now_ns();
-            const std::uint32_t value = 5;
-            log.append(record, &value);
+            program->append(5);
             light_fence();
             helper.watch_actively();
-            while (engine->coalesces()) std::this_thread::yield();
+            while (engine->open_since_ns() != kNever) std::this_thread::yield();
             std::this_thread::sleep_for(std::chrono::milliseconds(round % 10));
         }
     }));
@@ -423,15 +353,16 @@ TEST_F(EngineTest, is_left_alone_by_its_helper_while_nothing_happens) {
 
 TEST_F(EngineTest, rings_no_bell_for_a_program_that_writes_again_and_again) {
     const auto engine = start(0, 0);
+    const auto program = open(0, 0, *engine);
     EngineHelper helper(*engine);
     helper.set_always(true);
-    post(*engine, 1);
+    program->post(1);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const std::uint64_t before = switches_of("rmem-udp");
     const std::int64_t start_ns = now_ns();
     constexpr unsigned kPosts = 400;
     for (std::uint32_t i = 0; i < kPosts; ++i) {
-        post(*engine, i);
+        program->post(i);
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
     const auto timers = static_cast<std::uint64_t>((now_ns() - start_ns) / Engine::kTailNs);
@@ -441,13 +372,14 @@ TEST_F(EngineTest, rings_no_bell_for_a_program_that_writes_again_and_again) {
 /// Who waits for an interrupt is woken when one is raised.
 TEST_F(EngineTest, wakes_for_a_write_who_waits_for_posts_and_nobody_else) {
     const auto from = start(0, 0), to = start(1, std::nullopt);
+    const auto program = open(0, 0, *from);
     ask_attention(*rings[1], 2, kAttentionSleeping);
     ask_attention(*rings[1], 3, kAttentionInterrupts);
     const std::uint32_t woken = wake_count(*rings[1], 3);
     const auto asks = [&](unsigned rank) { return rings[1]->attention()[rank].load(); };
     EXPECT_TRUE(eventually(*to, [&] {
-        from->run(Leaving::all);
-        post(*from, 1);
+        from->run();
+        program->post(1);
         return (asks(2) & kAttentionSleeping) == 0;
     }));
     EXPECT_EQ(wake_count(*rings[1], 3), woken);
@@ -456,6 +388,7 @@ TEST_F(EngineTest, wakes_for_a_write_who_waits_for_posts_and_nobody_else) {
 /// What its own last run before a sleep has brought makes no datagram wake it.
 TEST_F(EngineTest, has_the_program_that_runs_it_look_once_more_before_it_sleeps) {
     const auto from = start(0, 0), to = start(1, 2);
+    const auto program = open(0, 0, *from);
     const auto sleep_ns = [&] {
         const std::int64_t begin = now_ns();
         to->sleep(kArrivalNs);
@@ -464,8 +397,8 @@ TEST_F(EngineTest, has_the_program_that_runs_it_look_once_more_before_it_sleeps)
     constexpr int kTries = 20;
     int at_once = 0;
     for (int i = 0; i < kTries; ++i) {
-        post(*from, static_cast<std::uint32_t>(i));
-        from->run(Leaving::all);
+        program->post(static_cast<std::uint32_t>(i));
+        from->run();
         for (const Deadline end = Deadline::in(2'000'000); !end.passed(now_ns());) to->run();
         const std::int64_t first_ns = sleep_ns(), next_ns = sleep_ns();  // the latter by a timer
         at_once += first_ns * 4 < next_ns ? 1 : 0;
@@ -473,21 +406,21 @@ TEST_F(EngineTest, has_the_program_that_runs_it_look_once_more_before_it_sleeps)
     EXPECT_GE(at_once, kTries / 2);
     // And wakes it when a helper has taken what would have.
     std::atomic<bool> is_over{false};
-    std::thread program([&] {
+    std::thread sleeper([&] {
         to->sleep(kArrivalNs);
         is_over = true;
     });
     const Deadline deadline = Deadline::in(kArrivalNs / 2);
     while (!is_over && !deadline.passed(now_ns())) {
         if (to->sleeps()) {
-            post(*from, 2);
-            from->run(Leaving::all);
+            program->post(2);
+            from->run();
             to->run();
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     EXPECT_TRUE(is_over);
-    program.join();
+    sleeper.join();
 }
 
 /// Restores the processors of the calling thread, which an engine counts when it is made.
@@ -512,11 +445,12 @@ private:
 TEST_F(EngineTest, lets_a_rank_nap_where_nodes_outnumber_processors_until_its_wait_is_over) {
     std::optional<OnOneProcessor> crowd(std::in_place);
     const auto from = start(0, 0), to = start(1, 2);
+    const auto program = open(0, 0, *from);
     crowd.reset();
     const auto naps_after_a_wake = [&] {
         to->sleep(1'000'000);
-        post(*from, 1);
-        from->run(Leaving::all);
+        program->post(1);
+        from->run();
         to->run();
         to->sleep(1'000'000);
         return to->naps();
@@ -531,7 +465,7 @@ TEST_F(EngineTest, lets_a_rank_nap_where_nodes_outnumber_processors_until_its_wa
 
 TEST_F(EngineTest, shows_on_which_processor_it_has_sent) {
     const auto engine = start(0, 0);
-    post(*engine, 1);
+    open(0, 0, *engine)->post(1);
     const std::uint32_t shown = rings[0]->board().processor.get();
     EXPECT_GE(shown, 1U);
     EXPECT_LE(shown, static_cast<std::uint32_t>(std::thread::hardware_concurrency()));
@@ -555,6 +489,7 @@ TEST_F(EngineTest, is_run_by_its_helper_again_when_a_sleep_of_the_program_is_ove
 /// again.
 TEST_F(EngineTest, is_polled_actively_by_its_helper_while_something_is_open) {
     const auto engine = start(0, 0);
+    const auto program = open(0, 0, *engine);
     EngineHelper helper(*engine);
     unsigned rounds_without_takeover = 0;
     for (int round = 0; round < 20; ++round) {
@@ -563,10 +498,11 @@ TEST_F(EngineTest, is_polled_actively_by_its_helper_while_something_is_open) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         const std::uint64_t before = helper.takeovers();
-        post_until_coalescing(*engine);
+        program->append(5);
+        light_fence();
         helper.watch_actively();
         const Deadline deadline = Deadline::in(kArrivalNs);
-        while (engine->coalesces()) {
+        while (engine->open_since_ns() != kNever) {
             helper.attend();
             ASSERT_FALSE(deadline.passed(now_ns())) << "nobody has sent it";
             std::this_thread::yield();

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -60,6 +61,9 @@ protected:
         // relaxed is enough: there is one thread
         ring->board().membership_epoch.store(1, std::memory_order_relaxed);
         outbox.begin_incarnation();
+        ring->board().opened[0].store(1);
+        ring->rank(0).state.store(static_cast<std::uint32_t>(RankState::joined));
+        outbox.find_programs();
     }
 
     static RingConfig config(const std::string& name) {
@@ -85,21 +89,25 @@ protected:
         record.delay_ns = delay_ns;
         return outbox.put(record, &value, now);
     }
-    void send(std::uint32_t value) {
-        now += kStep;
-        ASSERT_TRUE(put(value));
+    /// Into the log of the program that runs the engine.
+    void append(const std::vector<std::uint32_t>& words, std::uint32_t delay_ns = 0) {
+        LogRecord record;
+        record.words = static_cast<std::uint32_t>(words.size());
+        record.written_ns = now;
+        record.delay_ns = delay_ns;
+        log.append(record, words.data());
+    }
+    void commit_log() { ring->board().committed[0].store(log.head()); }
+    bool take(Outbox::Take what, std::size_t datagrams = 1000) {
+        const bool any = outbox.take(what, datagrams, now);
         outbox.commit(now);
+        return any;
     }
     /// What has left.
     const std::vector<std::vector<std::uint32_t>>& batches() {
         core.outgoing().drain([this](const OutgoingDatagram& sent) { wire.take(sent.bytes); });
         return wire.batches;
     }
-    std::uint32_t send_until_loaded(std::uint32_t value = 0) {
-        while (!outbox.coalescer().coalesces()) send(++value);
-        return value;
-    }
-
     test::RingName name;
     std::shared_ptr<Ring> ring = Ring::open(config(name.get()), Deadline::in(1'000'000'000), 0);
     std::int64_t now = 1;
@@ -107,7 +115,8 @@ protected:
     Wire wire{ring->config().bank_bytes()};
     Core core{core_config(ring->config()), authenticator, wire, now};
     Tap tap{*ring};
-    Outbox outbox{*ring, 0, core, tap};
+    Outbox outbox{*ring, 0, core, tap, 0};
+    LogWriter log{ring->log(0)};
 };
 
 TEST_F(OutboxTest, a_commit_leaves_at_once_with_all_that_was_put) {
@@ -116,130 +125,114 @@ TEST_F(OutboxTest, a_commit_leaves_at_once_with_all_that_was_put) {
     outbox.commit(now);
     ASSERT_EQ(batches().size(), 1U);
     EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1, 2}));
-    EXPECT_EQ(outbox.due_ns(), kNever);
 }
 
-TEST_F(OutboxTest, takes_a_block_of_any_length_in_order) {
+TEST_F(OutboxTest, takes_of_a_log_what_is_committed_or_all) {
+    append({1});
+    EXPECT_FALSE(outbox.has_news(Outbox::Take::committed));
+    EXPECT_FALSE(take(Outbox::Take::committed));
+    commit_log();
+    append({2});
+    EXPECT_TRUE(outbox.has_news(Outbox::Take::committed));
+    EXPECT_FALSE(outbox.has_news(Outbox::Take::of_clients)) << "it is the own one";
+    EXPECT_FALSE(take(Outbox::Take::of_clients));
+    EXPECT_TRUE(take(Outbox::Take::committed));
+    EXPECT_EQ(batches().back(), (std::vector<std::uint32_t>{1}));
+    EXPECT_FALSE(outbox.has_all());
+    EXPECT_TRUE(take(Outbox::Take::all));
+    EXPECT_EQ(batches().back(), (std::vector<std::uint32_t>{2}));
+    EXPECT_TRUE(outbox.has_all());
+    EXPECT_EQ(ring->board().consumed[0].load(), log.head());
+}
+
+TEST_F(OutboxTest, takes_long_writes_in_order_and_a_number_of_datagrams_at_a_time) {
     std::vector<std::uint32_t> words(10'000), came;
     std::iota(words.begin(), words.end(), 1);
-    LogRecord record;
-    record.words = static_cast<std::uint32_t>(words.size());
-    record.written_ns = now;
-    const auto bytes = std::as_bytes(std::span(words));
-    EXPECT_EQ(outbox.put_some(record, bytes.data()), words.size());
+    for (auto at = words.begin(); at != words.end();) {
+        const auto part = std::min<std::ptrdiff_t>(kMaxRecordWords, words.end() - at);
+        append({at, at + part});
+        at += part;
+    }
+    commit_log();
+    batches();
+    unsigned takes = 0;
+    for (; outbox.take(Outbox::Take::committed, 2, now); ++takes) {
+        EXPECT_LE(core.outgoing().count(), 3U) << "a write may end in the next";
+        batches();
+    }
+    EXPECT_GT(takes, 10U);
     outbox.commit(now);
     for (const auto& batch : batches()) came.insert(came.end(), batch.begin(), batch.end());
     EXPECT_EQ(came, words);
 }
 
-TEST_F(OutboxTest, takes_of_a_block_what_there_is_room_for_and_says_how_much) {
-    constexpr std::uint32_t kDelayNs = 1'000'000;
-    for (std::size_t i = 0; i + 1 < Outbox::kMostDelayed; ++i) ASSERT_TRUE(put(1, kDelayNs));
-    const std::vector<std::uint32_t> words(10'000, 7);
+TEST_F(OutboxTest, takes_the_words_of_a_long_write_from_the_bank_part_by_part) {
+    std::vector<std::uint32_t> words(10'000), came;
+    std::iota(words.begin(), words.end(), 1);
+    std::memcpy(ring->bank(0), words.data(), words.size() * kWordBytes);
     LogRecord record;
     record.words = static_cast<std::uint32_t>(words.size());
     record.written_ns = now;
-    record.delay_ns = 2 * kDelayNs;
-    const auto bytes = std::as_bytes(std::span(words));
-    const std::size_t taken = outbox.put_some(record, bytes.data());
-    EXPECT_GT(taken, 0U);
-    EXPECT_LT(taken, words.size());
-    EXPECT_EQ(outbox.put_some(record, bytes.data()), 0U);
-    outbox.on_time(now + kDelayNs);
-    ASSERT_FALSE(batches().empty());
-    outbox.on_time(now + 2 * kDelayNs);
-    std::size_t sevens = 0;
-    for (const auto& batch : batches())
-        sevens += static_cast<std::size_t>(std::count(batch.begin(), batch.end(), 7U));
-    EXPECT_EQ(sevens, taken);
-}
-
-TEST_F(OutboxTest, what_is_not_committed_leaves_after_a_while) {
-    ASSERT_TRUE(put(1));
-    EXPECT_EQ(outbox.due_ns(), now + kLazyNs);
-    outbox.on_time(now + kLazyNs - 1);
-    EXPECT_TRUE(batches().empty());
-    outbox.on_time(now + kLazyNs);
-    EXPECT_EQ(batches().size(), 1U);
-}
-
-TEST_F(OutboxTest, a_program_that_only_sends_fills_datagrams_after_a_few) {
-    const std::uint32_t first_open = send_until_loaded();
-    EXPECT_EQ(first_open, kLoad);
-    EXPECT_EQ(batches().size(), kLoad - 1);
-    for (std::uint32_t i = 1; i < 100; ++i) send(first_open + i);
-    EXPECT_EQ(batches().size(), kLoad - 1) << "100 words fit a datagram, and it is not yet due";
-    outbox.on_time(outbox.due_ns());
-    ASSERT_EQ(batches().size(), kLoad);
-    ASSERT_EQ(batches().back().size(), 100U);
-    EXPECT_EQ(batches().back().front(), first_open);
-    EXPECT_EQ(batches().back().back(), first_open + 99);
-    EXPECT_FALSE(outbox.coalescer().coalesces());
-}
-
-TEST_F(OutboxTest, no_commit_keeps_back_what_has_waited_long_enough) {
-    send_until_loaded();
-    now = outbox.due_ns();
-    const std::size_t before = batches().size();
-    ASSERT_TRUE(put(77));
-    outbox.commit(now);
-    EXPECT_EQ(batches().size(), before + 1);
-    EXPECT_EQ(batches().back().back(), 77U);
-}
-
-TEST_F(OutboxTest, what_waits_for_more_leaves_when_the_program_waits) {
-    const std::uint32_t last = send_until_loaded();
-    const std::size_t before = batches().size();
-    outbox.send_coalesced(now);
-    ASSERT_EQ(batches().size(), before + 1);
-    EXPECT_EQ(batches().back(), (std::vector<std::uint32_t>{last}));
-    outbox.send_coalesced(now);
-    EXPECT_EQ(batches().size(), before + 1);
-}
-
-TEST_F(OutboxTest, what_is_committed_on_wait_leaves_when_the_program_waits_and_once) {
-    ASSERT_TRUE(put(1));
-    outbox.commit_on_wait();
-    EXPECT_TRUE(batches().empty()) << "an answer may take it along";
-    outbox.send_coalesced(now);
-    ASSERT_EQ(batches().size(), 1U);
-    EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1}));
-    outbox.commit_on_wait();
-    EXPECT_FALSE(outbox.coalescer().coalesces()) << "nothing was put since";
-    outbox.send_coalesced(now);
-    EXPECT_EQ(batches().size(), 1U);
-}
-
-TEST_F(OutboxTest, what_is_committed_on_wait_rides_on_the_answer_or_leaves_after_a_while) {
-    ASSERT_TRUE(put(1));
-    outbox.commit_on_wait();
-    send(2);
-    ASSERT_EQ(batches().size(), 1U);
-    EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1, 2}));
-    EXPECT_FALSE(outbox.coalescer().coalesces());
-    ASSERT_TRUE(put(3));
-    outbox.commit_on_wait();
-    EXPECT_EQ(outbox.due_ns(), now + kLazyNs);
-    outbox.on_time(now + kLazyNs);
-    EXPECT_EQ(batches().size(), 2U);
-    EXPECT_FALSE(outbox.coalescer().coalesces());
-}
-
-TEST_F(OutboxTest, messages_that_are_answered_are_never_kept_back) {
-    for (std::uint32_t i = 0; i < 1000; ++i) {
-        const unsigned burst = 1 + i % (kLoad / 2);
-        for (unsigned k = 0; k < burst; ++k) send(i);
-        EXPECT_FALSE(outbox.coalescer().coalesces()) << i;
-        outbox.send_coalesced(now += kStep);
+    record.flags = LogRecord::kInBank;
+    log.append(record, nullptr);
+    append({77});
+    commit_log();
+    batches();
+    unsigned takes = 0;
+    for (; outbox.take(Outbox::Take::committed, 2, now); ++takes) {
+        batches();
     }
+    outbox.commit(now);
+    EXPECT_TRUE(outbox.has_all());
+    for (const auto& batch : batches()) came.insert(came.end(), batch.begin(), batch.end());
+    words.push_back(77);
+    EXPECT_EQ(came, words);
 }
 
-TEST_F(OutboxTest, load_is_forgotten_in_silence) {
-    send_until_loaded();
-    outbox.send_coalesced(now);
-    now += kQuietNs;
-    send(5);
-    EXPECT_FALSE(outbox.coalescer().coalesces());
+TEST_F(OutboxTest, leaves_in_the_log_what_there_is_no_room_for) {
+    constexpr std::uint32_t kDelayNs = 1'000'000;
+    for (std::size_t i = 0; i + 1 < Outbox::kMostDelayed; ++i) ASSERT_TRUE(put(1, kDelayNs));
+    append({7}, 2 * kDelayNs);
+    append({8});
+    EXPECT_TRUE(take(Outbox::Take::all));
+    EXPECT_FALSE(take(Outbox::Take::all));
+    EXPECT_FALSE(outbox.has_all());
+    outbox.on_time(now + kDelayNs);
+    batches();
+    EXPECT_TRUE(take(Outbox::Take::all));
+    outbox.on_time(now + 2 * kDelayNs);
+    EXPECT_EQ(batches().back(), (std::vector<std::uint32_t>{8}));
+}
+
+TEST_F(OutboxTest, says_since_when_something_waits_in_the_log_or_in_a_datagram) {
+    EXPECT_EQ(outbox.open_since_ns(), kNever);
+    const std::int64_t first = now;
+    append({1});
+    now += kStep;
+    append({2});
+    EXPECT_EQ(outbox.open_since_ns(), first);
+    EXPECT_FALSE(outbox.is_committed());
+    commit_log();
+    EXPECT_TRUE(outbox.is_committed());
+    EXPECT_TRUE(outbox.take(Outbox::Take::committed, 1000, now));
+    EXPECT_EQ(outbox.open_since_ns(), first) << "in a datagram that is open";
+    outbox.commit(now);
+    EXPECT_EQ(outbox.open_since_ns(), kNever);
+}
+
+/// Nobody else writes it, but it is shared memory.
+TEST_F(OutboxTest, refuses_a_record_beyond_the_bank_and_goes_on_behind_it) {
+    LogRecord record;
+    record.words = 1;
+    record.offset = ring->config().bank_bytes();
+    const std::uint32_t value = 1;
+    log.append(record, &value);
+    EXPECT_TRUE(take(Outbox::Take::all));
+    EXPECT_TRUE(batches().empty());
+    EXPECT_EQ(ring->node(0).link.get(LinkCounter::records_refused), 1U);
+    append({2});
+    EXPECT_TRUE(take(Outbox::Take::all));
+    EXPECT_EQ(batches().size(), 1U);
 }
 
 TEST_F(OutboxTest, a_delayed_write_holds_up_what_comes_after_it) {
@@ -265,11 +258,13 @@ TEST_F(OutboxTest, notices_a_write_beyond_the_bank) {
 }
 
 TEST_F(OutboxTest, a_new_incarnation_begins_with_nothing) {
-    send_until_loaded();
+    append({1});
+    commit_log();
     ASSERT_TRUE(put(1, 5'000));
     outbox.begin_incarnation();
-    EXPECT_FALSE(outbox.coalescer().coalesces());
     EXPECT_EQ(outbox.due_ns(), kNever);
+    EXPECT_EQ(outbox.open_since_ns(), kNever);
+    EXPECT_EQ(ring->board().completed[0].load(), log.head()) << "nobody waits for it";
 }
 
 }  // namespace
