@@ -4,12 +4,13 @@
 #include "bench/ports/rounds.hpp"
 #include "bench/ports/streams.hpp"
 #include "bench/ports/systems.hpp"
-#include "tools/measure/model.hpp"
+#include "tools/measure/rank_group.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
+#include <vector>
 #include <type_traits>
 
 namespace bench {

@@ -6,7 +6,6 @@
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/measure/bench_memory.hpp"
-#include "tools/measure/bench_model.hpp"
 #include "tools/measure/bench_sizes.hpp"
 #include "tools/measure/figures.hpp"
 #include "tools/measure/samples.hpp"
@@ -36,7 +35,6 @@ Figures:
   sizes       every size in every rhythm: to and fro, streams, windows, bursts; with more ranks
               fan-in, fan-out, all to all
   memory      stores, words to and fro, streams, blocks, interrupts, flushes, frames, idleness
-  model       Directed Point's cost model: its parameters, fitted, and what they predict
 
 Examples:
   rmem bench pingpong                              8 bytes over the direct link
@@ -44,7 +42,6 @@ Examples:
   rmem bench barrier -n 4 --samples 100000
   rmem bench bandwidth --bytes 64K
   rmem bench any -n 256 --spin 1000000 --json
-  rmem bench model --link udp
   rmem bench sizes                                 0 B to 1 MiB, in six rhythms
   rmem bench sizes -n 4 --sizes 8,64,1K --rhythms fan-in,fan-out
   rmem bench memory --link ring --timing scramnet-burst
@@ -193,7 +190,6 @@ void run(BenchOptions options) {
         options.plan.batch = std::min<std::size_t>(options.plan.batch, 100);
     }
     options.group.progress = !options.json;
-    if (options.figure == "model") return bench_model(options.group, options.json);
     if (options.figure == "sizes") {
         options.sizes.rounds = std::min(options.plan.rounds, kSizesRounds);
         options.sizes.page = options.memory.page;
@@ -232,7 +228,7 @@ void add_bench(cli::App& app) {
     bench->add_option("figure", options->figure, "What to measure")
         ->required()
         ->check(cli::is_member({"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any",
-                                "model", "sizes", "memory"}));
+                                "sizes", "memory"}));
     bench->add_option("-n,--ranks", options->group.ranks, "Ranks")
         ->check(cli::range(2, 256))
         ->capture_default_str();
