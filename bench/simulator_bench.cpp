@@ -31,13 +31,6 @@ WorldConfig ring_of(unsigned nodes) {
     return config;
 }
 
-void report(benchmark::State& state, std::uint64_t writes, std::uint64_t hops) {
-    state.counters["writes/s"] =
-        benchmark::Counter(static_cast<double>(writes), benchmark::Counter::kIsRate);
-    state.counters["hops/s"] =
-        benchmark::Counter(static_cast<double>(hops), benchmark::Counter::kIsRate);
-}
-
 /// Runs a world to its end, over and over.
 template <class Start>
 void run_worlds(benchmark::State& state, const WorldConfig& config, const Start& start) {
@@ -49,7 +42,11 @@ void run_worlds(benchmark::State& state, const WorldConfig& config, const Start&
         writes += world.writes();
         hops += world.arrivals() + world.writes();  // the last hop brings a packet back
     }
-    report(state, writes, hops);
+    const auto rate = [](std::uint64_t count) {
+        return benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
+    };
+    state.counters["writes/s"] = rate(writes);
+    state.counters["hops/s"] = rate(hops);
 }
 
 void stream(benchmark::State& state) {

@@ -9,7 +9,9 @@
 /// Two nodes of a ring in one process, timing none: the writes of the first are in the bank of the
 /// second when the call or store returns, or soon after.
 
+#include "rmem/base/clock.hpp"
 #include "rmem/node.hpp"
+#include "rmem/ring/waiting.hpp"
 #include "rmem/rmem.h"
 
 #include <benchmark/benchmark.h>
@@ -18,14 +20,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -33,23 +33,16 @@
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{1} << 20;
-#if defined(__SANITIZE_THREAD__)
-constexpr int kMode = RMEM_STORES_INSTRUMENTED;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr int kMode = RMEM_STORES_INSTRUMENTED;
-#else
-constexpr int kMode = RMEM_STORES_EXACT;
-#endif
-#else
-constexpr int kMode = RMEM_STORES_EXACT;
-#endif
+constexpr int kMode = STORES_MODE;  // as this program is compiled
 
-/// Two nodes, the first one in C.
+/// Two nodes; the first one's stores are captured, unless `mode` is none.
 class Nodes {
 public:
+    static constexpr int kNone = -1;
+
     explicit Nodes(const char* link, int mode = kMode, std::size_t bytes = kBytes) {
-        const std::string ring = "stores-bench-" + std::to_string(::getpid()) + "-" + link;
+        const std::string ring =
+            "stores-bench-" + std::to_string(::getpid()) + "-" + link + std::to_string(mode);
         rmem_options options = RMEM_OPTIONS;
         options.ring = ring.c_str();
         options.link = link;
@@ -60,7 +53,7 @@ public:
             check(rmem_open_with(&nodes_[n], &options));
         }
         void* memory = nullptr;
-        check(rmem_stores(nodes_[0], mode, &memory));
+        if (mode != kNone) check(rmem_stores(nodes_[0], mode, &memory));
         word_ = static_cast<volatile std::uint32_t*>(memory);
     }
     ~Nodes() {
@@ -130,24 +123,11 @@ BENCHMARK_CAPTURE(node_write_word, direct, "direct");
 BENCHMARK_CAPTURE(node_write_word, ring, "ring");
 
 void rmem_write_word_c(benchmark::State& state, const char* link) {
-    // Another program: the node's stores are not captured.
-    rmem_options options = RMEM_OPTIONS;
-    const std::string ring = "stores-bench-" + std::to_string(::getpid()) + "-c-" + link;
-    options.ring = ring.c_str();
-    options.link = link;
-    options.nodes = 2;
-    options.memory_bytes = kBytes;
-    rmem_node *writer = nullptr, *reader = nullptr;
-    options.node = 0;
-    if (rmem_open_with(&writer, &options) < 0) return state.SkipWithError(rmem_last_error());
-    options.node = 1;
-    if (rmem_open_with(&reader, &options) < 0) return state.SkipWithError(rmem_last_error());
+    const Nodes nodes(link, Nodes::kNone);
     std::uint32_t value = 0;
     for (auto _ : state) {
-        while (rmem_write_word(writer, 64, ++value) == RMEM_EAGAIN) rmem_poll(writer);
+        while (rmem_write_word(nodes.node(), 64, ++value) == RMEM_EAGAIN) rmem_poll(nodes.node());
     }
-    rmem_close(reader);
-    rmem_close(writer);
 }
 BENCHMARK_CAPTURE(rmem_write_word_c, direct, "direct");
 BENCHMARK_CAPTURE(rmem_write_word_c, ring, "ring");
@@ -165,22 +145,8 @@ void sixteen_stores(benchmark::State& state) {
     const Nodes nodes("ring");
     volatile std::uint32_t* const to = nodes.word();
     for (auto _ : state) {
-        to[0] = 1;
-        to[1] = 2;
-        to[2] = 3;
-        to[3] = 4;
-        to[4] = 5;
-        to[5] = 6;
-        to[6] = 7;
-        to[7] = 8;
-        to[8] = 1;
-        to[9] = 2;
-        to[10] = 3;
-        to[11] = 4;
-        to[12] = 5;
-        to[13] = 6;
-        to[14] = 7;
-        to[15] = 8;
+#pragma GCC unroll 16
+        for (std::uint32_t i = 0; i < 16; ++i) to[i] = 1 + i % 8;
     }
 }
 BENCHMARK(sixteen_stores);
@@ -208,11 +174,6 @@ BENCHMARK(load);
 
 constexpr std::size_t kPageWords = 1024;
 
-double ns_since(std::chrono::steady_clock::time_point since) {
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - since)
-        .count();
-}
-
 /// From a store, now into one page and then into another, to the other node's bank; after
 /// pauses of `pause_us` on average.
 void scan(benchmark::State& state) {
@@ -227,10 +188,10 @@ void scan(benchmark::State& state) {
     for (auto _ : state) {
         if (pause_us != 0) ::usleep(static_cast<unsigned>(random() % (2 * pause_us)));
         const std::size_t place = random() % pages * kPageWords + random() % kPageWords;
-        const auto since = std::chrono::steady_clock::now();
+        const std::int64_t since = rmem::now_ns();
         nodes.word()[place] = ++value;
-        while (others[place] != value) __builtin_ia32_pause();
-        took.push_back(ns_since(since));
+        while (others[place] != value) rmem::cpu_relax();
+        took.push_back(static_cast<double>(rmem::now_ns() - since));
         state.SetIterationTime(took.back() / 1e9);
     }
     std::sort(took.begin(), took.end());
@@ -265,14 +226,15 @@ void scan_processor(benchmark::State& state) {
     };
     const auto pages = static_cast<std::size_t>(state.range(0));
     const double began = processor_ns();
-    const auto since = std::chrono::steady_clock::now();
+    const std::int64_t since = rmem::now_ns();
     std::uint32_t value = 0;
     for (auto _ : state) {
         ++value;
         if (pages != 0) nodes.word()[value % pages * kPageWords] = value;
         ::usleep(1000);
     }
-    state.counters["percent"] = (processor_ns() - began) / ns_since(since) * 100;
+    state.counters["percent"] =
+        (processor_ns() - began) / static_cast<double>(rmem::now_ns() - since) * 100;
 }
 BENCHMARK(scan_processor)->ArgName("pages")->Arg(0)->Arg(1)->Arg(64)->Iterations(3000);
 

@@ -13,18 +13,14 @@ using rmem::WireModel;
 using rmem::WireOutcome;
 using rmem::WireWrite;
 
-void report(benchmark::State& state, const WireModel& model) {
-    const rmem::WireCounters total = model.totals();
-    const auto hops = static_cast<double>(total.passed + total.removed_by_source);
-    state.counters["hops/s"] = benchmark::Counter(hops, benchmark::Counter::kIsRate);
-    state.counters["writes/s"] =
-        benchmark::Counter(static_cast<double>(total.submitted), benchmark::Counter::kIsRate);
-}
-
-/// `senders` nodes write `bytes` each every `gap_ns`.
+/// `senders` nodes (0: all) write `bytes` each every `gap_ns`, times the nodes where all do.
 void stream(benchmark::State& state, const char* profile, std::uint32_t senders,
             std::uint32_t bytes, std::int64_t gap_ns) {
     const auto nodes = static_cast<std::uint32_t>(state.range(0));
+    if (senders == 0) {
+        senders = nodes;
+        gap_ns *= nodes;
+    }
     WireModel model(rmem::parse_timing(profile), nodes);
     std::uint64_t arrivals = 0;
     std::int64_t now = 0;
@@ -42,40 +38,28 @@ void stream(benchmark::State& state, const char* profile, std::uint32_t senders,
         model.advance(now, sink);
     }
     benchmark::DoNotOptimize(arrivals);
-    report(state, model);
+    const rmem::WireCounters total = model.totals();
+    const auto rate = [](std::uint64_t count) {
+        return benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
+    };
+    state.counters["hops/s"] = rate(total.passed + total.removed_by_source);
+    state.counters["writes/s"] = rate(total.submitted);
 }
 
-void one_idle_sender(benchmark::State& state) {
-    stream(state, "scramnet-burst", 1, 4, 100'000);
+void rings(benchmark::internal::Benchmark* each) {
+    each->ArgName("nodes")->Arg(2)->Arg(4)->Arg(16)->Arg(64)->Arg(256);
 }
-
-void one_saturating_sender(benchmark::State& state) {
-    stream(state, "scramnet-burst", 1, 4, 615);
-}
-
-void all_nodes_at_nine_tenths_of_the_ring(benchmark::State& state) {
-    const auto nodes = static_cast<std::uint32_t>(state.range(0));
-    stream(state, "scramnet-burst", nodes, 4, 683 * state.range(0));
-}
-
-void plus_packets_of_64_bytes(benchmark::State& state) {
-    stream(state, "scramnet-burst-plus", 1, 64, 6000);
-}
-
-void fixed_packets_of_64_bytes(benchmark::State& state) {
-    stream(state, "scramnet-burst", 1, 64, 12000);
-}
-
-BENCHMARK(one_idle_sender)->ArgName("nodes")->Arg(2)->Arg(4)->Arg(16)->Arg(64)->Arg(256);
-BENCHMARK(one_saturating_sender)->ArgName("nodes")->Arg(2)->Arg(4)->Arg(16)->Arg(64)->Arg(256);
-BENCHMARK(all_nodes_at_nine_tenths_of_the_ring)
+BENCHMARK_CAPTURE(stream, one_idle_sender, "scramnet-burst", 1, 4, 100'000)->Apply(rings);
+BENCHMARK_CAPTURE(stream, one_saturating_sender, "scramnet-burst", 1, 4, 615)->Apply(rings);
+BENCHMARK_CAPTURE(stream, all_nodes_at_nine_tenths_of_the_ring, "scramnet-burst", 0, 4, 683)
+    ->Apply(rings);
+BENCHMARK_CAPTURE(stream, plus_packets_of_64_bytes, "scramnet-burst-plus", 1, 64, 6000)
     ->ArgName("nodes")
-    ->Arg(2)
     ->Arg(4)
-    ->Arg(16)
-    ->Arg(64)
-    ->Arg(256);
-BENCHMARK(plus_packets_of_64_bytes)->ArgName("nodes")->Arg(4)->Arg(16);
-BENCHMARK(fixed_packets_of_64_bytes)->ArgName("nodes")->Arg(4)->Arg(16);
+    ->Arg(16);
+BENCHMARK_CAPTURE(stream, fixed_packets_of_64_bytes, "scramnet-burst", 1, 64, 12000)
+    ->ArgName("nodes")
+    ->Arg(4)
+    ->Arg(16);
 
 }  // namespace

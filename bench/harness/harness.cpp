@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/harness/processes.hpp"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace bench {
+
+namespace {
+
+constexpr unsigned kPatienceS = 200;  ///< with one step
+
+std::vector<std::string> list_of(const char* name, const char* otherwise) {
+    std::istringstream text(setting(name, otherwise));
+    std::vector<std::string> words;
+    for (std::string word; std::getline(text, word, ',');) words.push_back(word);
+    return words;
+}
+
+std::vector<int> allowed_cpus() {
+    cpu_set_t set;
+    require(sched_getaffinity(0, sizeof set, &set) == 0, "cannot read the CPU affinity");
+    std::vector<int> allowed;
+    for (int cpu = 0; cpu < CPU_SETSIZE && allowed.size() < 2; ++cpu)
+        if (CPU_ISSET(std::size_t(cpu), &set)) allowed.push_back(cpu);
+    return allowed;
+}
+
+/// The smallest sample that at least `quantile` of all samples do not exceed (nearest rank).
+double nearest_rank(const Series& sorted, double quantile) {
+    const auto rank = std::size_t(std::ceil(quantile * double(sorted.size())));
+    return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+}
+
+std::vector<std::string> scratch_files;
+volatile std::sig_atomic_t may_leave = 0;
+
+/// A peer that dies in mid-measurement would leave the leader spinning.
+void end_with_peer(int) {
+    constexpr char kComplaint[] = "another rank ended early\n";
+    if (may_leave) return;
+    [[maybe_unused]] const ssize_t written = write(2, kComplaint, sizeof kComplaint - 1);
+    _exit(3);
+}
+
+}  // namespace
+
+std::string setting(const char* name, const std::string& otherwise) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? otherwise : value;
+}
+
+void fail(const std::string& complaint) {
+    throw std::runtime_error(complaint);
+}
+
+void tell(const Step& step, int ranks, const Series& sorted, double share, double less,
+          const Numbers& more) {
+    std::printf("{\"rhythm\":\"%s\",\"bytes\":%zu,\"count\":%zu,\"ranks\":%d,\"samples\":%zu",
+                step.rhythm.c_str(), step.bytes, step.count, ranks, sorted.size());
+    constexpr std::pair<const char*, double> kTold[] = {{"min", 0},  {"p10", .1},  {"p50", .5},
+                                                        {"p90", .9}, {"p99", .99}, {"p999", .999},
+                                                        {"max", 1}};
+    for (const auto& [name, quantile] : kTold)
+        std::printf(",\"%s_ns\":%.1f", name, nearest_rank(sorted, quantile) * share - less);
+    if (less != 0) std::printf(",\"less_ns\":%.1f", less);
+    for (const auto& [name, number] : more) std::printf(",\"%s\":%.3f", name.c_str(), number);
+    std::printf("}\n");
+    std::fflush(stdout);
+}
+
+Setup Setup::read(int argc, char** argv) {
+    Setup setup;
+    for (const std::string& cpu : list_of("BENCH_CPUS", "")) {
+        if (cpu != "any") setup.cpus.push_back(std::stoi(cpu));
+    }
+    if (setting("BENCH_CPUS", "").empty()) setup.cpus = allowed_cpus();
+    setup.ranks = std::stoi(setting("BENCH_RANKS", "2"));
+    setup.variant = setting("BENCH_VARIANT", "");
+    setup.interface = setting("BENCH_INTERFACE", "lo");
+    setup.spaces = list_of("BENCH_SPACES", "");
+    setup.addresses = list_of("BENCH_ADDRESSES", "127.0.0.1,127.0.0.1");
+    setup.steps.assign(argv + 1, argv + argc);
+    if (setup.steps.empty() && setting("BENCH_STEPS", "").empty())
+        fail("give steps, such as 'pingpong 8 20 0.5': rhythm, bytes, how many, seconds");
+    return setup;
+}
+
+void Setup::pin(int rank) const {
+    if (cpus.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(std::size_t(cpus[std::size_t(rank) % cpus.size()]), &set);
+    require(sched_setaffinity(0, sizeof set, &set) == 0, "cannot pin to a CPU of BENCH_CPUS");
+}
+
+void Setup::enter_host(int rank) const {
+    if (spaces.empty()) return;
+    const std::string& space = spaces[std::size_t(rank) % spaces.size()];
+    const int file = open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC);
+    require(file >= 0 && setns(file, CLONE_NEWNET) == 0, "cannot enter a network namespace",
+            [] { return std::strerror(errno); });
+    close(file);
+}
+
+StepSource::StepSource(const Setup& setup, int rank) : given_(setup.steps) {
+    if (given_.empty()) lines_.open(setting("BENCH_STEPS", "") + "/" + std::to_string(rank));
+}
+
+std::optional<Step> StepSource::next() {
+    alarm(0);  // the runner may take its time
+    std::string line;
+    if (taken_ < given_.size())
+        line = given_[taken_++];
+    else if (!std::getline(lines_, line))
+        return std::nullopt;
+    alarm(kPatienceS);
+    std::istringstream words(line);
+    Step step;
+    words >> step.rhythm >> step.bytes >> step.count >> step.seconds;
+    if (!words || step.bytes > kMostBytes || step.count == 0) fail("not a step: " + line);
+    words >> step.more;
+    return step;
+}
+
+void* shared_memory(std::size_t bytes) {
+    void* const place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    require(place != MAP_FAILED, "no shared memory");
+    return place;
+}
+
+void Meeting::wait_for_others(int rank, const Poll& poll) {
+    constexpr int kSpins = 1000;
+    const std::uint32_t mine = arrived_[rank].fetch_add(1) + 1;
+    for (int other = 0; other < ranks_; ++other) {
+        for (int turn = 0; std::int32_t(arrived_[other].load() - mine) < 0; ++turn) {
+            if (poll) poll();
+            turn < kSpins ? relax() : static_cast<void>(sched_yield());
+        }
+    }
+}
+
+void Meeting::share(int rank, std::uint64_t& word, const Poll& poll) {
+    if (rank == 0) word_ = word;
+    wait_for_others(rank, poll);
+    word = word_;
+    wait_for_others(rank, poll);
+}
+
+std::string Meeting::exchange(int rank, const std::string& mine) {
+    require(mine.size() <= kLetterBytes, "an address too long for the meeting page");
+    std::memcpy(letter_[rank], mine.data(), mine.size());
+    length_[rank] = mine.size();
+    wait_for_others(rank);
+    std::string theirs(letter_[1 - rank], length_[1 - rank]);
+    wait_for_others(rank);
+    return theirs;
+}
+
+std::string scratch_file(const std::string& name) {
+    return scratch_files.emplace_back(setting("TMPDIR", "/tmp") + "/bench-" +
+                                      std::to_string(getpid()) + "-" + name);
+}
+
+int fork_ranks(const Setup& setup) {
+    std::signal(SIGCHLD, end_with_peer);
+    int rank = 0;
+    for (int other = 1; other < setup.ranks && rank == 0; ++other) {
+        const pid_t child = fork();
+        require(child >= 0, "fork failed");
+        if (child != 0) continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        rank = other;
+    }
+    setup.enter_host(rank);
+    return rank;
+}
+void let_leave() {
+    may_leave = 1;
+}
+int end_ranks(int rank) {
+    bool fine = true;
+    for (int status = 0; rank == 0 && wait(&status) > 0;) fine = fine && status == 0;
+    for (const std::string& file : scratch_files)
+        if (rank == 0) unlink(file.c_str());
+    return fine ? 0 : 1;
+}
+
+}  // namespace bench
+
+int main(int argc, char** argv) {
+    try {
+        return bench::measure(bench::Setup::read(argc, argv));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, error.what());
+        return dynamic_cast<const bench::Unavailable*>(&error) == nullptr ? 1 : bench::kUnavailable;
+    }
+}
