@@ -222,7 +222,7 @@ def reductions(ranks):
 
 def large(name, sizes, systems, usual=True):
     """A window that is read in place of the receiver, and to and fro."""
-    return Scene(name, "Large messages", systems, [
+    return Scene(name, f"Large messages ({name})", systems, [
         step for s in sizes for step in (Step("view", s, max(2, min(32, (32 << 20) // s))),
                                          Step("pingpong", s, 1))], usual=usual)
 
@@ -236,16 +236,16 @@ MPI = Suite("MPI over the ring, beside what the MPIs have themselves", [
     collectives(2), collectives(4),
     Scene("udp", "8 bytes one way over udp", "openmpi-bbp-udp openmpi-tcp mpich-bbp-udp mpich-tcp",
           both("pingpong", 8, 20)),
-    large("bulk", [131072, 1 << 20], "openmpi-bbp-udp openmpi-bbp-udp-bulk openmpi-bbp-fabric "
-          "openmpi-bbp-fabric-bulk openmpi-tcp mpich-bbp-udp-bulk mpich-bbp-fabric-bulk mpich-tcp",
-          False),
+    large("bulk", [131072, 1 << 20, 1 << 24], "openmpi-bbp-udp openmpi-bbp-udp-bulk "
+          "openmpi-bbp-fabric openmpi-bbp-fabric-bulk openmpi-tcp mpich-bbp-udp-bulk "
+          "mpich-bbp-fabric-bulk mpich-tcp", False),
     Scene("crowd", "Sums of eight numbers, 8 ranks", f"{BBP} {NATIVE}",
           steps_of(["reduce_loop", "allreduce"], (64,), 100), (8,)),
     Scene("fm", "Through Fast Messages", f"rmem {BBP} openmpi-bbp-fm mpich-bbp-fm",
           steps_of(["pingpong"], (8, 1024, 65536)), usual=False),
     Scene("sizes", "One way of all sizes", f"{BBP} {NATIVE}",
           steps_of(["pingpong"], (0, 1, 8, 64, 256, 1024, 4096, 16384, 65536)), usual=False),
-    large("large", [65536, 1 << 18, 1 << 20], f"{BBP} {NATIVE}", False),
+    large("large", [65536, 1 << 20, 1 << 24, 1 << 26], f"{BBP} {NATIVE}", False),
     reductions(2), reductions(4),
     Scene("self", "A message to oneself", "openmpi-bbp mpich-bbp openmpi-null",
           [Step("self", 8, 1000)], (1,), False),

@@ -302,11 +302,12 @@ def mpich_over_tcp(setup):
 def ring_mpi(mpi, name="", proof=OVER_RING, **settings):
     name = f"{mpi}-bbp{name}"
     return System(name, mpi, "", ring_settings(name, **settings), over_ring(mpi),
-                  traces=(f"/dev/shm/*bench-{name}-{os.getpid()}*",), proof=proof)
+                  traces=(f"/dev/shm/*bench-{name}-{os.getpid()}*",), proof=proof, most=1 << 26)
 
 
 LOOPBACK = {**AS_ROOT, "FI_TCP_IFACE": "lo"}
-OPENMPI, MPICH = partial(System, program="openmpi"), partial(System, program="mpich")
+OPENMPI = partial(System, program="openmpi", most=1 << 26)
+MPICH = partial(System, program="mpich", most=1 << 26)
 MPIS = [
     OPENMPI("openmpi-vader", settings=AS_ROOT, launcher=through_openmpi(*VADER)),
     MPICH("mpich-shm", launcher=through_mpich),

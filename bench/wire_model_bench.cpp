@@ -54,12 +54,7 @@ BENCHMARK_CAPTURE(stream, one_saturating_sender, "scramnet-burst", 1, 4, 615)->A
 BENCHMARK_CAPTURE(stream, all_nodes_at_nine_tenths_of_the_ring, "scramnet-burst", 0, 4, 683)
     ->Apply(rings);
 BENCHMARK_CAPTURE(stream, plus_packets_of_64_bytes, "scramnet-burst-plus", 1, 64, 6000)
-    ->ArgName("nodes")
-    ->Arg(4)
-    ->Arg(16);
-BENCHMARK_CAPTURE(stream, fixed_packets_of_64_bytes, "scramnet-burst", 1, 64, 12000)
-    ->ArgName("nodes")
-    ->Arg(4)
-    ->Arg(16);
+    ->Apply(rings);
+BENCHMARK_CAPTURE(stream, fixed_packets_of_64_bytes, "scramnet-burst", 1, 64, 12000)->Apply(rings);
 
 }  // namespace

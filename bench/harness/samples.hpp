@@ -16,7 +16,7 @@
 namespace bench {
 
 inline constexpr std::size_t kCacheLine = 64;
-inline constexpr std::size_t kMostBytes = std::size_t{1} << 20;  ///< of a message
+inline constexpr std::size_t kMostBytes = std::size_t{1} << 20;  ///< of most systems' messages
 
 [[noreturn]] void fail(const std::string& complaint);
 /// Among what is timed: no sentence is made of what is not said.

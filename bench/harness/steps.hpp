@@ -62,7 +62,7 @@ public:
     /// `meeting` may be null where the channel shares words.
     Steps(Channel& channel, int rank, int ranks, Meeting* meeting)
         : channel_(channel), rank_(rank), ranks_(ranks), meeting_(meeting) {
-        for (std::size_t i = 0; i < out_.size(); ++i) out_[i] = std::byte(i * 7 + i / 256);
+        grow(kMostBytes);
     }
 
     /// First of all, that it has begun.
@@ -76,11 +76,19 @@ public:
         }
         while (const auto step = source.next()) {
             step_ = *step;
+            grow(step_.bytes);
             take();
         }
     }
 
 private:
+    /// Touched before anything is timed: a page's first touch takes longer than many messages.
+    void grow(std::size_t bytes) {
+        for (std::size_t i = out_.size(); i < bytes; ++i)
+            out_.push_back(std::byte(i * 7 + i / 256));
+        in_.resize(out_.size(), std::byte{1});
+    }
+
     bool leads() const { return rank_ == 0; }
     int last() const { return ranks_ - 1; }
     std::size_t others() const { return std::size_t(ranks_) - 1; }
@@ -462,9 +470,7 @@ private:
     int rank_, ranks_;
     Meeting* meeting_;
     Step step_;
-    /// Allocated and touched once: a page's first touch takes longer than many messages.
-    std::vector<std::byte> out_ = std::vector<std::byte>(kMostBytes),
-                           in_ = std::vector<std::byte>(kMostBytes, std::byte{1});
+    std::vector<std::byte> out_, in_;
 };
 
 /// When a rank is put on its processor: before threads begin that are to share it, or when it has
