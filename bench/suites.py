@@ -247,8 +247,6 @@ MPI = Suite("MPI over the ring, beside what the MPIs have themselves", [
           steps_of(["pingpong"], (0, 1, 8, 64, 256, 1024, 4096, 16384, 65536)), usual=False),
     large("large", [65536, 1 << 20, 1 << 24, 1 << 26], f"{BBP} {NATIVE}", False),
     reductions(2), reductions(4),
-    Scene("self", "A message to oneself", "openmpi-bbp mpich-bbp openmpi-null",
-          [Step("self", 8, 1000)], (1,), False),
 ], targets=[target for mpi, native in PAIRS for target in (
     Target("8 B one way - billboard", "latency", "pingpong", f"{mpi}-bbp", ("rmem",), 150,
            "difference"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/harness/processes.hpp"
+#include "tools/measure/samples.hpp"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -7,7 +8,6 @@
 
 #include <fcntl.h>
 #include <cerrno>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -33,12 +33,6 @@ std::vector<int> allowed_cpus() {
     for (int cpu = 0; cpu < CPU_SETSIZE && allowed.size() < 2; ++cpu)
         if (CPU_ISSET(std::size_t(cpu), &set)) allowed.push_back(cpu);
     return allowed;
-}
-
-/// The smallest sample that at least `quantile` of all samples do not exceed (nearest rank).
-double nearest_rank(const Series& sorted, double quantile) {
-    const auto rank = std::size_t(std::ceil(quantile * double(sorted.size())));
-    return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
 }
 
 std::vector<std::string> scratch_files;
@@ -70,8 +64,8 @@ void tell(const Step& step, int ranks, const Series& sorted, double share, doubl
     constexpr std::pair<const char*, double> kTold[] = {{"min", 0},  {"p10", .1},  {"p50", .5},
                                                         {"p90", .9}, {"p99", .99}, {"p999", .999},
                                                         {"max", 1}};
-    for (const auto& [name, quantile] : kTold)
-        std::printf(",\"%s_ns\":%.1f", name, nearest_rank(sorted, quantile) * share - less);
+    for (const auto& [name, part] : kTold)
+        std::printf(",\"%s_ns\":%.1f", name, quantile(sorted, part) * share - less);
     if (less != 0) std::printf(",\"less_ns\":%.1f", less);
     for (const auto& [name, number] : more) std::printf(",\"%s\":%.3f", name.c_str(), number);
     std::printf("}\n");

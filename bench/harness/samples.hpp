@@ -81,7 +81,7 @@ Series lead(Share&& share, double ns, std::size_t length, Operation&& op) {
     for (std::uint64_t chunk = 1;;) {
         const double start = now_ns();
         std::uint64_t count = std::min(chunk, kMostSamples - series.size());
-        if (start - first > ns) count = 0;
+        if (start - first > ns && !series.empty()) count = 0;
         share(count);
         if (count == 0) break;
         for (std::uint64_t i = 0; i < count; ++i) {
