@@ -160,7 +160,7 @@ OURS = [
     System("munet_dma", "munet", "munet_dma", rhythms="call"),
 ]
 FLOORS = [
-    System("floor", "floors", "line", rhythms="pingpong barrier"),
+    System("floor", "floors", "line", rhythms="pingpong barrier", ranks=2),
     System("copy", "floors", "copy", rhythms="stream window"),
     System("futex", "floors", "futex", rhythms="asleep"), System("bare_ring_16", "bare-ring", "16"),
     System("bare_ring_64", "bare-ring", "64"),
