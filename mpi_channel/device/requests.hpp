@@ -36,7 +36,7 @@ struct SendOrder {
     unsigned to = 0;
     std::uint64_t tag = 0;
     bool untagged = false;
-    std::optional<std::uint32_t> data;  ///< a word for the receiver's completion
+    std::optional<std::uint32_t> data{};  ///< a word for the receiver's completion
     Parts parts;
     bool copy = false;         ///< the bytes are the caller's again at once
     bool after_match = false;  ///< over when its receive has been found, not before

@@ -93,8 +93,10 @@ public:
     }
     void kill(unsigned rank) {
         pipes.kill(rank);
-        is_dead_[rank] = true;
+        silence(rank);
     }
+    /// Its device makes no progress any more; what is sent in its name is the test's.
+    void silence(unsigned rank) { is_dead_[rank] = true; }
 
     Pipes pipes;
 
@@ -119,6 +121,12 @@ inline Parts parts_of(std::vector<std::byte>& bytes, unsigned pieces = 1) {
         parts.push_back({bytes.data() + from, to - from});
     }
     return parts;
+}
+
+inline std::vector<std::byte> written(const Packet& packet) {
+    std::vector<std::byte> bytes(kMostPacketBytes);
+    bytes.resize(write(packet, bytes.data()));
+    return bytes;
 }
 
 }  // namespace mpi_channel

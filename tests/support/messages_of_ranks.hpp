@@ -2,7 +2,7 @@
 #pragma once
 
 /// Messages between the devices of some ranks in one process (tests/support/device_ranks.hpp), and
-/// one whose way is checked from end to end.
+/// one whose way is checked from end to end. The context of each is its bytes.
 
 #include "tests/support/device_ranks.hpp"
 
@@ -18,39 +18,51 @@ class MessagesOfRanks : public testing::Test {
 protected:
     void send(unsigned from, unsigned to, std::uint64_t tag, std::vector<std::byte>& bytes,
               unsigned pieces = 1) {
-        SendOrder order;
-        order.to = to;
-        order.tag = tag;
-        order.parts = parts_of(bytes, pieces);
-        order.context = &bytes;
-        ranks[from].device.send(order);
+        ranks[from].device.send(
+            {.to = to, .tag = tag, .parts = parts_of(bytes, pieces), .context = &bytes});
     }
     void receive(unsigned at, Source from, std::uint64_t tag, std::vector<std::byte>& bytes,
                  unsigned pieces = 1) {
-        ReceiveOrder order;
-        order.from = from;
-        order.tag = tag;
-        order.parts = parts_of(bytes, pieces);
-        order.context = &bytes;
-        ranks[at].device.receive(order);
+        ranks[at].device.receive(
+            {.from = from, .tag = tag, .parts = parts_of(bytes, pieces), .context = &bytes});
     }
-    /// One message of 0 to 1, both of whose completions are checked.
-    void expect_arrives(std::size_t size, unsigned pieces = 1, bool is_expected = true) {
+    /// What has been told there since it was asked last.
+    std::vector<Completion> take(unsigned rank) { return std::exchange(ranks[rank].told, {}); }
+    std::vector<Status> take_statuses(unsigned rank) {
+        std::vector<Status> statuses;
+        for (const Completion& told : take(rank)) statuses.push_back(told.status);
+        return statuses;
+    }
+
+    struct Way {
+        unsigned pieces = 1;
+        bool is_expected = true;  ///< its receive waits for it
+        unsigned from = 0;
+        unsigned pieces_there = 3;
+    };
+    /// One message to rank 1, both of whose completions are checked.
+    void expect_arrives(std::size_t size, const Way& way) {
+        SCOPED_TRACE(testing::Message() << size << " bytes of " << way.from << " in " << way.pieces
+                                        << (way.is_expected ? ", expected" : ""));
         auto out = bytes_of(size, 3), in = bytes_of(size, 4);
-        if (is_expected) receive(1, 0, 7, in, 3);
-        send(0, 1, 7, out, pieces);
+        if (way.is_expected) receive(1, way.from, 7, in, way.pieces_there);
+        send(way.from, 1, 7, out, way.pieces);
         ranks.run();
-        if (!is_expected) receive(1, 0, 7, in, 3);
+        if (!way.is_expected) receive(1, way.from, 7, in, way.pieces_there);
         ranks.run();
-        const auto sent = std::exchange(ranks[0].told, {});
-        const auto received = std::exchange(ranks[1].told, {});
-        ASSERT_EQ(sent.size(), 1U) << size;
+        const auto sent = take(way.from), received = take(1);
+        ASSERT_EQ(sent.size(), 1U);
+        EXPECT_EQ(sent[0].context, &out);
         EXPECT_EQ(sent[0].status, Status::ok);
-        ASSERT_EQ(received.size(), 1U) << size;
+        ASSERT_EQ(received.size(), 1U);
+        EXPECT_EQ(received[0].context, &in);
         EXPECT_EQ(received[0].status, Status::ok);
         EXPECT_EQ(received[0].bytes, size);
-        EXPECT_TRUE(in == out) << size;
+        EXPECT_EQ(received[0].envelope.source, way.from);
+        EXPECT_EQ(received[0].envelope.tag, 7U);
+        EXPECT_TRUE(in == out);
     }
+    void expect_arrives(std::size_t size) { expect_arrives(size, Way{}); }
     DeviceCounters counters(unsigned rank) { return ranks[rank].device.counters(); }
 
     DeviceRanks ranks{3};

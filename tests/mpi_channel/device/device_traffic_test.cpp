@@ -4,9 +4,7 @@
 // Random traffic between devices, over pipes that are short and refuse, against what MPI promises:
 // each message is received once, whole, by a receive that fits it; of one sender those that fit the
 // same receives in their order; and all ends.
-#include "mpi_channel/device/device.hpp"
-
-#include "tests/support/pipes.hpp"
+#include "tests/support/device_ranks.hpp"
 #include "tests/support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +12,6 @@
 #include <array>
 #include <deque>
 #include <map>
-#include <memory>
 #include <tuple>
 
 namespace mpi_channel {
@@ -46,11 +43,8 @@ struct Waiting {
 
 class Traffic {
 public:
-    explicit Traffic(unsigned seed) : random_(seed), pipes_(kRanks, seed, 1 + seed % 9) {
-        pipes_.refuse_one_in(seed % 3 == 0 ? 0 : 3);
-        for (unsigned r = 0; r < kRanks; ++r) {
-            devices_.push_back(std::make_unique<Device<Pipe>>(pipes_.of(r), ends_));
-        }
+    explicit Traffic(unsigned seed) : random_(seed), ranks_(kRanks, seed, 1 + seed % 9) {
+        ranks_.pipes.refuse_one_in(seed % 3 == 0 ? 0 : 3);
     }
 
     void run() {
@@ -58,27 +52,15 @@ public:
             const auto what = random_() % 4;
             if (what == 0) send();
             if (what == 1) receive();
-            devices_[random_() % kRanks]->progress();
+            ranks_[static_cast<unsigned>(random_() % kRanks)].device.progress();
         }
         receive_the_rest();
-        settle();
+        ranks_.run();
+        note_ends();
         check();
     }
 
 private:
-    /// Notes down what is told.
-    struct Ends final : Completions {
-        void completed(const Completion& completion) override {
-            if (completion.of == Completion::Of::send) {
-                ++static_cast<Sent*>(completion.context)->ended;
-            } else {
-                auto& waiting = *static_cast<Waiting*>(completion.context);
-                ++waiting.ended;
-                waiting.told = completion;
-            }
-        }
-    };
-
     std::size_t some_size() {
         static constexpr std::size_t kKinds[] = {0, 8, 40, 493, 3000, kEagerMost, 200'000};
         return kKinds[random_() % std::size(kKinds)] + (random_() % 2 == 0 ? 0 : random_() % 9);
@@ -90,19 +72,14 @@ private:
         sent.to = static_cast<unsigned>(random_() % kRanks);
         sent.tag = random_() % kTags;
         sent.number = numbers_[sent.from]++;
-        sent.bytes.resize(sizeof(Mark) + some_size());
-        for (std::size_t i = 0; i < sent.bytes.size(); ++i) {
-            sent.bytes[i] = static_cast<std::byte>(sent.number * 31 + i);
-        }
+        sent.bytes = bytes_of(sizeof(Mark) + some_size(), sent.number);
         const Mark mark{sent.from, sent.number};
         std::memcpy(sent.bytes.data(), &mark, sizeof mark);
-        SendOrder order;
-        order.to = sent.to;
-        order.tag = sent.tag;
-        order.parts = {{sent.bytes.data(), sent.bytes.size()}};
-        order.after_match = random_() % 16 == 0;
-        order.context = &sent;
-        devices_[sent.from]->send(order);
+        ranks_[sent.from].device.send({.to = sent.to,
+                                       .tag = sent.tag,
+                                       .parts = parts_of(sent.bytes),
+                                       .after_match = random_() % 16 == 0,
+                                       .context = &sent});
     }
 
     void receive() {
@@ -116,13 +93,11 @@ private:
         waiting.at = at;
         waiting.wanted = wanted;
         waiting.bytes.resize(300'000);
-        ReceiveOrder order;
-        order.from = wanted.source;
-        order.tag = wanted.tag;
-        order.ignore = wanted.ignore;
-        order.parts = {{waiting.bytes.data(), waiting.bytes.size()}};
-        order.context = &waiting;
-        devices_[at]->receive(order);
+        ranks_[at].device.receive({.from = wanted.source,
+                                   .tag = wanted.tag,
+                                   .ignore = wanted.ignore,
+                                   .parts = parts_of(waiting.bytes),
+                                   .context = &waiting});
     }
 
     /// For each message one that takes anything.
@@ -130,11 +105,17 @@ private:
         for (const Sent& sent : sent_) post(sent.to, {kAnySource, 0, ~std::uint64_t{0}});
     }
 
-    void settle() {
-        for (unsigned quiet = 0; quiet < 300;) {
-            bool any = false;
-            for (auto& device : devices_) any |= device->progress();
-            quiet = any ? 0 : quiet + 1;
+    void note_ends() {
+        for (unsigned r = 0; r < kRanks; ++r) {
+            for (const Completion& told : ranks_[r].told) {
+                if (told.of == Completion::Of::send) {
+                    ++static_cast<Sent*>(told.context)->ended;
+                } else {
+                    auto& waiting = *static_cast<Waiting*>(told.context);
+                    ++waiting.ended;
+                    waiting.told = told;
+                }
+            }
         }
     }
 
@@ -146,8 +127,8 @@ private:
             EXPECT_EQ(sent.ended, 1U) << "message " << sent.number << " of " << sent.from;
             EXPECT_EQ(sent.received, 1U) << "message " << sent.number << " of " << sent.from;
         }
-        EXPECT_TRUE(pipes_.empty());
-        for (auto& device : devices_) EXPECT_EQ(device->counters().broken, 0U);
+        EXPECT_TRUE(ranks_.pipes.empty());
+        for (unsigned r = 0; r < kRanks; ++r) EXPECT_EQ(ranks_[r].device.counters().broken, 0U);
     }
 
     void check_received(const Waiting& waiting) {
@@ -174,9 +155,7 @@ private:
     }
 
     std::mt19937 random_;
-    Pipes pipes_;
-    Ends ends_;
-    std::vector<std::unique_ptr<Device<Pipe>>> devices_;
+    DeviceRanks ranks_;
     std::deque<Sent> sent_;
     std::deque<Waiting> waiting_;
     std::array<std::uint32_t, kRanks> numbers_{};
