@@ -2,11 +2,9 @@
 // ctest: check
 //
 // FI_RMA through libfabric: rank 1 registers memory, rank 0 reads and writes it.
-#include <gtest/gtest.h>
-
-#ifdef BBP_PROVIDER_PATH
-
 #include "tests/support/provider_rank.hpp"
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 
@@ -55,16 +53,13 @@ struct Target {
 void with_target(const RingSetup& ring, const ProviderSetup& setup, std::uint64_t access,
                  const std::function<void(ProviderRank&, Target&)>& initiate,
                  const std::function<void(ProviderRank&, Target&)>& look = {}) {
-    run_ranks(ring, [&](Rank& me) {
-        ProviderRank fabric(me, setup);
-        fabric.enable();
+    with_fabric(ring, setup, [&](Rank& me, ProviderRank& fabric) {
         Target target(me, fabric, access);
         if (me.rank == 0) initiate(fabric, target);
         fabric.meet_in_progress();
         if (me.rank == 1 && look) look(fabric, target);
         fabric.meet_in_progress();
         target.close(fabric);
-        fabric.close();
     });
 }
 
@@ -72,12 +67,9 @@ void write_and_read(ProviderRank& fabric, Target& target) {
     for (const std::size_t size : {0UL, 1UL, 8UL, 4096UL, 20'000UL, 65'537UL, 3'000'000UL}) {
         auto out = some_bytes(size, static_cast<unsigned>(size)), in = some_bytes(size, 1);
         const std::uint64_t at = target.base + 13;
-        check_call(
-            fi_write(fabric.ep, out.data(), size, nullptr, fabric.of[1], at, target.key, &out),
-            "fi_write");
+        fabric.write(out.data(), size, at, target.key, &out);
         fabric.expect(&out, FI_RMA | FI_WRITE);
-        check_call(fi_read(fabric.ep, in.data(), size, nullptr, fabric.of[1], at, target.key, &in),
-                   "fi_read");
+        fabric.read(in.data(), size, at, target.key, &in);
         fabric.expect(&in, FI_RMA | FI_READ);
         check(in == out, fmt::format("{} bytes differ", size));
     }
@@ -86,7 +78,7 @@ void write_and_read(ProviderRank& fabric, Target& target) {
 class OnLinks : public testing::TestWithParam<const char*> {};
 
 TEST_P(OnLinks, what_is_written_is_read_by_offset_and_own_key) {
-    RingSetup ring;
+    RingSetup ring = provider_ring();
     ring.link = GetParam();
     with_target(ring, {}, kAll, write_and_read);
 }
@@ -96,46 +88,43 @@ INSTANTIATE_TEST_SUITE_P(ProviderAccess, OnLinks, testing::Values("direct", "rin
 
 TEST(ProviderAccess, goes_by_address_and_the_provider_s_key_if_that_is_asked_for) {
     for (const int mode : {int{FI_MR_BASIC}, FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY}) {
-        with_target({}, {.mr_mode = mode}, kAll, [mode](ProviderRank& fabric, Target& target) {
-            check_equal(fabric.info->domain_attr->mr_mode, mode, "the mode");
-            check(target.key != kKey, "the key is the program's");
-            write_and_read(fabric, target);
-        });
+        with_target(provider_ring(), {.mr_mode = mode}, kAll,
+                    [mode](ProviderRank& fabric, Target& target) {
+                        check_equal(fabric.info->domain_attr->mr_mode, mode, "the mode");
+                        check(target.key != kKey, "the key is the program's");
+                        write_and_read(fabric, target);
+                    });
     }
 }
 
 TEST(ProviderAccess, works_by_reading_the_other_s_memory) {
-    RingSetup ring;
+    RingSetup ring = provider_ring();
     ring.extra["RMEM_MPI_GET"] = "16K-2M";
     with_target(ring, {}, kAll, write_and_read);
 }
 
 TEST(ProviderAccess, what_may_not_be_touched_is_an_error_and_stays_as_it_is) {
     with_target(
-        {}, {}, FI_REMOTE_READ,
+        provider_ring(), {}, FI_REMOTE_READ,
         [](ProviderRank& fabric, Target& target) {
             auto bytes = some_bytes(300'000, 1);
-            const auto write = [&](std::size_t size, std::uint64_t at, std::uint64_t key) {
-                return fi_write(fabric.ep, bytes.data(), size, nullptr, fabric.of[1], at, key,
-                                &bytes);
-            };
-            const auto read = [&](std::size_t size, std::uint64_t at, std::uint64_t key) {
-                return fi_read(fabric.ep, bytes.data(), size, nullptr, fabric.of[1], at, key,
-                               &bytes);
-            };
-            check_call(write(8, 0, kKey), "a write of what may be read");
+            fabric.write(bytes.data(), 8, 0, kKey, &bytes);
             check_equal(fabric.expect_error(&bytes, FI_EACCES).flags & (FI_RMA | FI_WRITE),
                         FI_RMA | FI_WRITE, "the flags");
-            check_call(read(8, kBytes - 7, kKey), "a read beyond the end");
-            fabric.expect_error(&bytes, FI_EACCES);
-            check_call(read(300'000, kBytes - 299'999, kKey), "a long one");
-            fabric.expect_error(&bytes, FI_EACCES);
-            check_call(read(8, ~0UL - 3, kKey), "a read before the beginning");
-            fabric.expect_error(&bytes, FI_EACCES);
-            check_call(read(8, 0, kKey + 1), "a read by another key");
-            fabric.expect_error(&bytes, FI_EKEYREJECTED);
+            struct {
+                std::size_t size;
+                std::uint64_t at, key;
+                int error;
+            } const reads[] = {{8, kBytes - 7, kKey, FI_EACCES},  // beyond the end
+                               {300'000, kBytes - 299'999, kKey, FI_EACCES},
+                               {8, ~0UL - 3, kKey, FI_EACCES},  // before the beginning
+                               {8, 0, kKey + 1, FI_EKEYREJECTED}};
+            for (const auto& read : reads) {
+                fabric.read(bytes.data(), read.size, read.at, read.key, &bytes);
+                fabric.expect_error(&bytes, read.error);
+            }
             check(bytes == some_bytes(300'000, 1), "a failed read has left something");
-            check_call(read(8, kBytes - 8, target.key), "a read to the end");
+            fabric.read(bytes.data(), 8, kBytes - 8, target.key, &bytes);
             fabric.expect(&bytes, FI_READ);
         },
         [](ProviderRank&, Target& target) {
@@ -144,9 +133,7 @@ TEST(ProviderAccess, what_may_not_be_touched_is_an_error_and_stays_as_it_is) {
 }
 
 TEST(ProviderAccess, the_initiator_s_word_comes_when_its_bytes_are_there) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me);
-        fabric.enable();
+    with_fabric(2, {}, [](Rank& me, ProviderRank& fabric) {
         Target target(me, fabric);
         const auto small = some_bytes(100, 1), large = some_bytes(1 << 20, 2);
         if (me.rank == 0) {
@@ -170,16 +157,14 @@ TEST(ProviderAccess, the_initiator_s_word_comes_when_its_bytes_are_there) {
         }
         fabric.meet_in_progress();
         target.close(fabric);
-        fabric.close();
     });
 }
 
 TEST(ProviderAccess, counters_count_at_both_ends) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me, {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT});
-        fid_cntr* own = fabric.counter(FI_READ | FI_WRITE);
-        fid_cntr* others = fabric.counter(FI_REMOTE_WRITE);
-        fabric.enable();
+    const ProviderSetup setup{.caps = FI_MSG | FI_RMA | FI_RMA_EVENT,
+                              .counters = {FI_READ | FI_WRITE, FI_REMOTE_WRITE}};
+    with_fabric(2, setup, [](Rank& me, ProviderRank& fabric) {
+        fid_cntr *own = fabric.counters[0], *others = fabric.counters[1];
         Target target(me, fabric);
         if (me.rank == 0) {
             const auto bytes = some_bytes(100'000, 1);
@@ -187,9 +172,7 @@ TEST(ProviderAccess, counters_count_at_both_ends) {
                 check_call(fi_inject_write(fabric.ep, bytes.data(), 100, fabric.of[1], 0, kKey),
                            "fi_inject_write");
             }
-            check_call(fi_write(fabric.ep, bytes.data(), bytes.size(), nullptr, fabric.of[1], 0,
-                                kKey, nullptr),
-                       "fi_write");
+            fabric.write(bytes.data(), bytes.size(), 0, kKey, nullptr);
             check_call(fi_cntr_wait(own, 11, 20'000), "fi_cntr_wait");
             check_call(fi_cntr_wait(own, 12, 20), "a wait for more", -FI_ETIMEDOUT);
             check_call(fi_inject_write(fabric.ep, bytes.data(), 100, fabric.of[1], 0, kKey + 1),
@@ -202,12 +185,11 @@ TEST(ProviderAccess, counters_count_at_both_ends) {
         }
         fabric.meet_in_progress();
         target.close(fabric);
-        fabric.close();
     });
 }
 
 TEST(ProviderAccess, parts_and_places_need_not_agree_but_their_sum_must) {
-    with_target({}, {}, kAll, [](ProviderRank& fabric, Target&) {
+    with_target(provider_ring(), {}, kAll, [](ProviderRank& fabric, Target&) {
         auto out = some_bytes(100'000, 1), in = some_bytes(100'000, 2);
         const iovec parts[] = {{out.data(), 10}, {out.data() + 10, 99'990}};
         const iovec read_parts[] = {{in.data(), 70'000}, {in.data() + 70'000, 30'000}};
@@ -246,14 +228,12 @@ TEST(ProviderAccess, parts_and_places_need_not_agree_but_their_sum_must) {
 }
 
 TEST(ProviderAccess, a_key_is_one_region_s_until_that_is_closed) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me);
-        fabric.enable();
+    with_fabric(2, {}, [](Rank& me, ProviderRank& fabric) {
         char memory[64] = {};
         fid_mr* region = me.rank == 1 ? fabric.region(memory, 64, kAll, kKey) : nullptr;
         fabric.meet();
         if (me.rank == 0) {
-            check_call(fi_write(fabric.ep, "abc", 3, nullptr, fabric.of[1], 0, kKey, &me), "first");
+            fabric.write("abc", 3, 0, kKey, &me);
             fabric.expect(&me, FI_WRITE);
         }
         fabric.meet_in_progress();
@@ -266,19 +246,17 @@ TEST(ProviderAccess, a_key_is_one_region_s_until_that_is_closed) {
         }
         fabric.meet();
         if (me.rank == 0) {
-            check_call(fi_write(fabric.ep, "xyz", 3, nullptr, fabric.of[1], 0, kKey, &me), "then");
+            fabric.write("xyz", 3, 0, kKey, &me);
             fabric.expect_error(&me, FI_EKEYREJECTED);
         }
         fabric.meet_in_progress();
         check(me.rank == 0 || std::string(memory) == "abc", "bytes of a closed region");
-        fabric.close();
     });
 }
 
 TEST(ProviderAccess, a_region_has_counters_of_its_own) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me, {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT});
-        fabric.enable();
+    const ProviderSetup events{.caps = FI_MSG | FI_RMA | FI_RMA_EVENT};
+    with_fabric(2, events, [](Rank& me, ProviderRank& fabric) {
         char memory[64] = {};
         fid_cntr* count = nullptr;
         fid_mr* region = nullptr;
@@ -292,7 +270,7 @@ TEST(ProviderAccess, a_region_has_counters_of_its_own) {
         fabric.meet();
         if (me.rank == 0) {
             for (int i = 0; i < 3; ++i) {
-                check_call(fi_write(fabric.ep, "abc", 3, nullptr, fabric.of[1], 0, kKey, &me), "");
+                fabric.write("abc", 3, 0, kKey, &me);
                 fabric.expect(&me, FI_WRITE);
             }
         }
@@ -302,16 +280,11 @@ TEST(ProviderAccess, a_region_has_counters_of_its_own) {
             check_call(fi_close(&region->fid), "closing the region");
             check_call(fi_close(&count->fid), "closing the counter");
         }
-        fabric.close();
     });
 }
 
 TEST(ProviderAccess, an_access_of_a_rank_that_dies_ends_with_an_error) {
-    RingSetup setup;
-    setup.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;
-    setup.extra["FI_PROVIDER"] = "bbp";
-    RankProcesses ring(setup);
-    const auto body = [](Rank& me) {
+    run_while_one_dies(1, provider_ring(), [](Rank& me) {
         ProviderRank fabric(me);
         fabric.enable();
         static std::vector<char> memory(100);
@@ -320,25 +293,11 @@ TEST(ProviderAccess, an_access_of_a_rank_that_dies_ends_with_an_error) {
         if (me.rank == 1) me.await_word(5);  // never
         me.await_word(1);
         char bytes[8];
-        check_call(fi_read(fabric.ep, bytes, 8, nullptr, fabric.of[1], 0, kKey, &me), "fi_read");
+        fabric.read(bytes, 8, 0, kKey, &me);
         fabric.expect_error(&me, FI_ECONNABORTED);
         fabric.close();
-    };
-    ring.start_bare(0, body);
-    ring.start_bare(1, body);
-    ring.await_word(0, 2);
-    ring.kill(1);
-    ++ring.shared()[1];
-    ring.finish();
+    });
 }
 
 }  // namespace
 }  // namespace rmem::test
-
-#else
-
-TEST(ProviderAccess, is_tested) {
-    GTEST_SKIP() << "built without libfabric";
-}
-
-#endif

@@ -3,13 +3,11 @@
 //
 // Long messages between nodes that go through the fabric: by libfabric's own interface, on the
 // loop-back interface.
-#include <gtest/gtest.h>
-
-#ifdef BBP_PROVIDER_PATH
-
 #include "rmem/link/udp/key_file.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/provider_rank.hpp"
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -62,10 +60,10 @@ private:
 };
 
 RingSetup ring_on(const std::string& link) {
-    RingSetup ring;
+    RingSetup ring = provider_ring();
     ring.link = link;
+    ring.extra.erase("FI_PROVIDER");
     ring.extra["RMEM_BULK"] = "fabric";
-    ring.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;
     ring.extra["FI_LOG_LEVEL"] = "info";
     ring.extra["FI_LOG_PROV"] = "bbp";
     return ring;
@@ -74,7 +72,6 @@ RingSetup ring_on(const std::string& link) {
 /// `count` messages each way at once; of every second one the receive comes when the message is
 /// there already.
 void exchange(ProviderRank& fabric, Rank& me, std::size_t size, unsigned count) {
-    const fi_addr_t other = fabric.of[me.rank == 0 ? 1 : 0];
     std::vector<std::vector<char>> out, in;
     for (unsigned i = 0; i < count; ++i) {
         out.push_back(some_bytes(size + i, i + static_cast<unsigned>(me.rank)));
@@ -87,18 +84,13 @@ void exchange(ProviderRank& fabric, Rank& me, std::size_t size, unsigned count) 
         if (result == 1) ++over;
         if (result != 1) check_call(result, "fi_cq_read", -FI_EAGAIN);
     };
-    const auto receive = [&](unsigned i) {
-        check_call(fi_trecv(fabric.ep, in[i].data() + 3, size + i, nullptr, other, i, 0, &in[i]),
-                   "fi_trecv");
-    };
+    const auto receive = [&](unsigned i) { fabric.receive(in[i].data() + 3, size + i, i, &in[i]); };
     for (unsigned i = 0; i < count; i += 2) receive(i);
-    for (unsigned i = 0; i < count; ++i)
-        check_call(fi_tsend(fabric.ep, out[i].data(), size + i, nullptr, other, i, &out[i]),
-                   "fi_tsend");
+    for (unsigned i = 0; i < count; ++i) fabric.send(out[i].data(), size + i, i, &out[i]);
     for (unsigned i = 1; i < count; i += 2) {
         fi_cq_tagged_entry entry{};
         fi_msg_tagged wanted{};
-        wanted.addr = other;
+        wanted.addr = fabric.other();
         wanted.tag = i;
         wanted.context = &in[i];
         await(
@@ -128,20 +120,16 @@ void exchange(ProviderRank& fabric, Rank& me, std::size_t size, unsigned count) 
 }
 
 void exchange_all(const RingSetup& ring, const Log& log) {
-    RankProcesses ranks(ring);
-    for (unsigned r = 0; r < 2; ++r) {
-        ranks.start_bare(r, [&log](Rank& me) {
-            log.begin();
-            ProviderRank fabric(me);
-            fabric.enable();
-            exchange(fabric, me, 60'000, 2);
-            exchange(fabric, me, 65'537, 20);
-            exchange(fabric, me, 1 << 20, 5);
-            exchange(fabric, me, kMost, 1);
-            fabric.close();
-        });
-    }
-    ranks.finish();
+    run_ranks(ring, [&log](Rank& me) {
+        log.begin();
+        ProviderRank fabric(me);
+        fabric.enable();
+        exchange(fabric, me, 60'000, 2);
+        exchange(fabric, me, 65'537, 20);
+        exchange(fabric, me, 1 << 20, 5);
+        exchange(fabric, me, kMost, 1);
+        fabric.close();
+    });
 }
 
 const std::map<unsigned, unsigned> kAllFar{{0, 26}, {1, 26}}, kNoneFar{{0, 0}, {1, 0}};
@@ -193,16 +181,14 @@ TEST(ProviderFar, messages_of_a_ring_with_a_key_go_over_it_unless_the_fabric_is_
 }
 
 TEST(ProviderFar, a_receive_whose_sender_is_killed_in_the_middle_ends_with_an_error) {
-    RankProcesses ranks(ring_on("udp"));
     const Log log;
-    const auto body = [&log](Rank& me) {
+    run_while_one_dies(0, ring_on("udp"), [&log](Rank& me) {
         log.begin();
         ProviderRank fabric(me);
         fabric.enable();
         auto bytes = some_bytes(kMost, 1);
         if (me.rank == 0) {
-            check_call(fi_tsend(fabric.ep, bytes.data(), kMost, nullptr, fabric.of[1], 7, &me),
-                       "fi_tsend");
+            fabric.send(bytes.data(), kMost, 7, &me);
             // Progress until the other one reads, and then no more.
             await(
                 [&] {
@@ -210,11 +196,10 @@ TEST(ProviderFar, a_receive_whose_sender_is_killed_in_the_middle_ends_with_an_er
                     return me.shared[0] != 0;
                 },
                 "the receiver");
-            me.raise(1);
+            me.raise(0);
             me.await_word(5);  // never
         }
-        check_call(fi_trecv(fabric.ep, bytes.data(), kMost, nullptr, fabric.of[0], 7, 0, &me),
-                   "fi_trecv");
+        fabric.receive(bytes.data(), kMost, 7, &me);
         fi_cq_read(fabric.queue, nullptr, 0);
         me.raise(0);
         fabric.expect_error(&me, FI_ECONNABORTED);
@@ -222,21 +207,8 @@ TEST(ProviderFar, a_receive_whose_sender_is_killed_in_the_middle_ends_with_an_er
         for (int i = 0; i < 1000; ++i) fabric.expect_nothing();
         check(bytes == at_the_end, "something writes into a receive that is over");
         fabric.close();
-    };
-    ranks.start_bare(0, body);
-    ranks.start_bare(1, body);
-    ranks.await_word(1);
-    ranks.kill(0);
-    ranks.finish();
+    });
 }
 
 }  // namespace
 }  // namespace rmem::test
-
-#else
-
-TEST(ProviderFar, is_tested) {
-    GTEST_SKIP() << "built without libfabric";
-}
-
-#endif

@@ -2,11 +2,9 @@
 // ctest: check
 //
 // Messages, addresses and the lifetime of objects, through libfabric.
-#include <gtest/gtest.h>
-
-#ifdef BBP_PROVIDER_PATH
-
 #include "tests/support/provider_rank.hpp"
+
+#include <gtest/gtest.h>
 
 namespace rmem::test {
 namespace {
@@ -35,17 +33,11 @@ Entry peek(ProviderRank& fabric, std::uint64_t flags, void* context) {
 
 TEST(ProviderMessage, is_peeked_claimed_received_or_discarded) {
     for (const std::size_t size : {8UL, 50'000UL, 500'000UL}) {
-        run_ranks(2, [size](Rank& me) {
-            ProviderRank fabric(me);
-            fabric.enable();
+        with_fabric(2, {}, [size](Rank& me, ProviderRank& fabric) {
             if (me.rank == 0) {
                 std::vector<std::vector<char>> all;
                 for (unsigned i = 0; i < 4; ++i) all.push_back(some_bytes(size, i));
-                for (auto& bytes : all) {
-                    check_call(fi_tsenddata(fabric.ep, bytes.data(), size, nullptr, 5, fabric.of[1],
-                                            kTag, &me),
-                               "fi_tsenddata");
-                }
+                for (auto& bytes : all) fabric.send_with_word(bytes.data(), size, 5, kTag, &me);
                 for (int i = 0; i < 4; ++i) fabric.expect(&me, FI_SEND);
             } else {
                 fi_context first{}, second{};
@@ -68,52 +60,38 @@ TEST(ProviderMessage, is_peeked_claimed_received_or_discarded) {
                 check_equal(fabric.expect(&first, FI_RECV).told.len, size, "the length");
                 check(in == some_bytes(size, 0), "bytes of the first");
                 check_call(fi_trecvmsg(fabric.ep, &message, FI_CLAIM), "a second time", -FI_EINVAL);
-                check_call(
-                    fi_trecv(fabric.ep, in.data(), size, nullptr, fabric.of[0], kTag, 0, &in),
-                    "fi_trecv");
+                fabric.receive(in.data(), size, kTag, &in);
                 fabric.expect(&in, FI_RECV);
                 check(in == some_bytes(size, 3), "bytes of the last");
             }
-            fabric.meet_in_progress();
-            fabric.close();
         });
     }
 }
 
 TEST(ProviderMessage, a_message_that_is_cut_tells_how_much_there_was) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me);
-        fabric.enable();
+    with_fabric(2, {}, [](Rank& me, ProviderRank& fabric) {
         std::vector<char> bytes(300'000, 'x');
-        if (me.rank == 0) {
-            for (const std::size_t size : {100UL, 50'000UL, 300'000UL}) {
-                check_call(fi_tsenddata(fabric.ep, bytes.data(), size, nullptr, 9, fabric.of[1],
-                                        kTag, &me),
-                           "fi_tsenddata");
+        for (const std::size_t size : {100UL, 50'000UL, 300'000UL}) {
+            if (me.rank == 0) {
+                fabric.send_with_word(bytes.data(), size, 9, kTag, &me);
                 fabric.expect(&me, FI_SEND);
+                continue;
             }
-        } else {
-            for (const std::size_t size : {100UL, 50'000UL, 300'000UL}) {
-                check_call(fi_trecv(fabric.ep, bytes.data(), 60, nullptr, fabric.of[0], 0,
-                                    ~std::uint64_t{0}, &me),
-                           "fi_trecv");
-                const fi_cq_err_entry error = fabric.expect_error(&me, FI_ETRUNC);
-                check_equal(error.len, 60U, "what was received");
-                check_equal(error.olen, size - 60, "what was not");
-                check_equal(error.tag, kTag, "the tag");
-                check_equal(error.data, 9U, "the word");
-                check_equal(error.flags & (FI_RECV | FI_TAGGED), FI_RECV | FI_TAGGED, "flags");
-            }
+            check_call(fi_trecv(fabric.ep, bytes.data(), 60, nullptr, fabric.of[0], 0,
+                                ~std::uint64_t{0}, &me),
+                       "fi_trecv");
+            const fi_cq_err_entry error = fabric.expect_error(&me, FI_ETRUNC);
+            check_equal(error.len, 60U, "what was received");
+            check_equal(error.olen, size - 60, "what was not");
+            check_equal(error.tag, kTag, "the tag");
+            check_equal(error.data, 9U, "the word");
+            check_equal(error.flags & (FI_RECV | FI_TAGGED), FI_RECV | FI_TAGGED, "flags");
         }
-        fabric.meet_in_progress();
-        fabric.close();
     });
 }
 
 TEST(ProviderMessage, several_share_a_buffer_until_it_is_full) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me);
-        fabric.enable();
+    with_fabric(2, {}, [](Rank& me, ProviderRank& fabric) {
         if (me.rank == 0) {
             for (unsigned i = 0; i < 6; ++i) {
                 const auto bytes = some_bytes(1000, i);
@@ -145,29 +123,22 @@ TEST(ProviderMessage, several_share_a_buffer_until_it_is_full) {
                 check(is_last == (i % 3 == 2), "whether the buffer is free again");
             }
         }
-        fabric.meet_in_progress();
-        fabric.close();
     });
 }
 
 TEST(ProviderMessage, a_receive_is_cancelled_once) {
-    run_ranks(1, [](Rank& me) {
-        ProviderRank fabric(me);
-        fabric.enable();
+    with_fabric(1, {}, [](Rank& me, ProviderRank& fabric) {
         char text[8];
         check_call(fi_trecv(fabric.ep, text, 8, nullptr, FI_ADDR_UNSPEC, kTag, 0, &me), "fi_trecv");
         check_call(fi_cancel(&fabric.ep->fid, text), "another", -FI_ENOENT);
         check_call(fi_cancel(&fabric.ep->fid, &me), "fi_cancel");
         fabric.expect_error(&me, FI_ECANCELED);
         check_call(fi_cancel(&fabric.ep->fid, &me), "again", -FI_ENOENT);
-        fabric.close();
     });
 }
 
 TEST(ProviderMessage, one_that_waits_for_its_match_ends_with_it) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me);
-        fabric.enable();
+    with_fabric(2, {}, [](Rank& me, ProviderRank& fabric) {
         char text[8] = "seven";
         if (me.rank == 0) {
             const iovec part{text, 8};
@@ -183,16 +154,14 @@ TEST(ProviderMessage, one_that_waits_for_its_match_ends_with_it) {
             fabric.expect(&me, FI_SEND);
         } else {
             me.await_word(0);
-            check_call(fi_trecv(fabric.ep, text, 8, nullptr, fabric.of[0], kTag, 0, &me), "");
+            fabric.receive(text, 8, kTag, &me);
             fabric.expect(&me, FI_RECV);
         }
-        fabric.meet_in_progress();
-        fabric.close();
     });
 }
 
 TEST(ProviderMessage, what_cannot_be_is_refused_at_once) {
-    run_ranks(1, [](Rank& me) {
+    run_ranks(provider_ring(1), [](Rank& me) {
         ProviderRank fabric(me);
         std::vector<char> bytes(10'000);
         check_call(fi_tsend(fabric.ep, bytes.data(), 8, nullptr, 0, kTag, nullptr),
@@ -220,9 +189,7 @@ TEST(ProviderMessage, what_cannot_be_is_refused_at_once) {
 
 TEST(ProviderAddresses, are_inserted_looked_up_described_and_removed) {
     for (const fi_av_type type : {FI_AV_TABLE, FI_AV_MAP}) {
-        run_ranks(1, [type](Rank& me) {
-            ProviderRank fabric(me, {.vector = type});
-            fabric.enable();
+        with_fabric(1, {.vector = type}, [](Rank&, ProviderRank& fabric) {
             std::uint32_t own[4], found[4] = {};
             std::size_t size = sizeof own;
             check_call(fi_getname(&fabric.ep->fid, own, &size), "fi_getname");
@@ -257,24 +224,20 @@ TEST(ProviderAddresses, are_inserted_looked_up_described_and_removed) {
             check_call(fi_av_lookup(fabric.vector, indices[2], found, &size), "then", -FI_EINVAL);
             check_call(fi_tinject(fabric.ep, own, 4, indices[2], kTag), "to it", -FI_EINVAL);
             check_call(fi_tinject(fabric.ep, own, 4, fabric.of[0], kTag), "to another");
-            fabric.close();
         });
     }
 }
 
 TEST(ProviderRestart, what_is_used_is_not_closed) {
-    run_ranks(1, [](Rank& me) {
-        ProviderRank fabric(me);
-        fabric.enable();
+    with_fabric(1, {}, [](Rank&, ProviderRank& fabric) {
         for (struct fid* used :
              {&fabric.queue->fid, &fabric.vector->fid, &fabric.domain->fid, &fabric.fabric->fid})
             check_call(fi_close(used), "closing what is used", -FI_EBUSY);
-        fabric.close();
     });
 }
 
 TEST(ProviderRestart, what_was_injected_last_arrives_though_the_sender_closes) {
-    run_ranks(2, [](Rank& me) {
+    run_ranks(provider_ring(), [](Rank& me) {
         ProviderRank fabric(me);
         fabric.enable();
         constexpr unsigned kMessages = 500;  // more than the ring has room for
@@ -282,19 +245,15 @@ TEST(ProviderRestart, what_was_injected_last_arrives_though_the_sender_closes) {
         if (me.rank == 0) {
             for (unsigned i = 0; i < kMessages; ++i) {
                 std::memcpy(bytes.data(), &i, sizeof i);
-                check_call(fi_tinject(fabric.ep, bytes.data(), bytes.size(), fabric.of[1], kTag),
-                           "fi_tinject");
+                fabric.inject(bytes.data(), bytes.size(), kTag);
             }
             me.raise(0);
-            fabric.close();
-            return;
+            return fabric.close();
         }
         me.await_word(0);
         rest(std::chrono::milliseconds(50));
         for (unsigned i = 0; i < kMessages; ++i) {
-            check_call(fi_trecv(fabric.ep, bytes.data(), bytes.size(), nullptr, fabric.of[0], kTag,
-                                0, &me),
-                       "fi_trecv");
+            fabric.receive(bytes.data(), bytes.size(), kTag, &me);
             fabric.expect(&me, FI_RECV);
             unsigned number = 0;
             std::memcpy(&number, bytes.data(), sizeof number);
@@ -305,57 +264,44 @@ TEST(ProviderRestart, what_was_injected_last_arrives_though_the_sender_closes) {
 }
 
 /// Rank 0 injects until nothing more is taken, then rank 1 is killed, which rank 0 learns of by
-/// itself.
-void inject_to_a_rank_that_dies(bool counts) {
-    RingSetup setup;
-    setup.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;
-    setup.extra["FI_PROVIDER"] = "bbp";
-    RankProcesses ring(setup);
-    const auto body = [counts](Rank& me) {
-        ProviderRank fabric(me);
-        fid_cntr* const counter = counts ? fabric.counter(FI_SEND) : nullptr;
-        fabric.enable();
-        if (me.rank == 1) me.await_word(5);  // never
-        std::vector<char> bytes(2000);
-        ssize_t result = 0;
-        const auto inject = [&] {
-            result = fi_tinject(fabric.ep, bytes.data(), bytes.size(), fabric.of[1], kTag);
-            return result;
+/// itself. MPIs that are told of an error look into its context, and what is injected has none.
+TEST(ProviderRestart, what_is_injected_to_a_rank_that_dies_is_an_error_for_counters_alone) {
+    for (const bool counts : {false, true}) {
+        const auto body = [counts](Rank& me) {
+            ProviderSetup setup;
+            if (counts) setup.counters = {FI_SEND};
+            ProviderRank fabric(me, setup);
+            fabric.enable();
+            if (me.rank == 1) {
+                me.raise(0);
+                me.await_word(5);  // never
+            }
+            std::vector<char> bytes(2000);
+            ssize_t result = 0;
+            const auto inject = [&] {
+                result = fi_tinject(fabric.ep, bytes.data(), bytes.size(), fabric.of[1], kTag);
+                return result;
+            };
+            await([&] { return inject() != 0; }, "a backlog that is full");
+            check_call(result, "fi_tinject", -FI_EAGAIN);
+            me.raise(0);
+            me.await_word(1);
+            await([&] { return inject() == 0; }, "the end of what nobody will take");
+            // That may have been room which the dead had still made; this is known to be the end.
+            fabric.receive(bytes.data(), 8, kTag, &me);
+            fabric.expect_error(&me, FI_ECONNABORTED);
+            check_call(inject(), "fi_tinject to a rank that is known as dead");
+            check_call(fi_inject(fabric.ep, bytes.data(), bytes.size(), fabric.of[1]), "fi_inject");
+            for (int i = 0; i < 1000; ++i) fabric.expect_nothing();
+            if (counts) check(fi_cntr_readerr(fabric.counters[0]) > 2, "errors are counted");
+            fabric.close();
         };
-        await([&] { return inject() != 0; }, "a backlog that is full");
-        check_call(result, "fi_tinject", -FI_EAGAIN);
-        me.raise(0);
-        me.await_word(1);
-        await([&] { return inject() == 0; }, "the end of what nobody will take");
-        // That may have been room which the dead had still made; this is known to be the end.
-        check_call(fi_trecv(fabric.ep, bytes.data(), 8, nullptr, fabric.of[1], kTag, 0, &me),
-                   "fi_trecv");
-        fabric.expect_error(&me, FI_ECONNABORTED);
-        check_call(inject(), "fi_tinject to a rank that is known as dead");
-        check_call(fi_inject(fabric.ep, bytes.data(), bytes.size(), fabric.of[1]), "fi_inject");
-        for (int i = 0; i < 1000; ++i) fabric.expect_nothing();
-        if (counts) check(fi_cntr_readerr(counter) > 2, "errors are counted");
-        fabric.close();
-    };
-    ring.start_bare(0, body);
-    ring.start_bare(1, body);
-    ring.await_word(0);
-    ring.kill(1);
-    ++ring.shared()[1];
-    ring.finish();
-}
-
-/// MPIs that are told of an error look into its context, and what is injected has none.
-TEST(ProviderRestart, what_is_injected_to_a_rank_that_dies_ends_without_an_entry) {
-    inject_to_a_rank_that_dies(false);
-}
-
-TEST(ProviderRestart, what_is_injected_to_a_rank_that_dies_is_counted_as_an_error) {
-    inject_to_a_rank_that_dies(true);
+        run_while_one_dies(1, provider_ring(), body);
+    }
 }
 
 TEST(ProviderInfo, is_what_was_asked_for_or_nothing) {
-    run_ranks(1, [](Rank&) {
+    run_ranks(provider_ring(1), [](Rank&) {
         const auto ask = [](const std::function<void(fi_info&)>& change,
                             const std::function<void(const fi_info&)>& look = {}) {
             fi_info* hints = fi_allocinfo();
@@ -401,11 +347,3 @@ TEST(ProviderInfo, is_what_was_asked_for_or_nothing) {
 
 }  // namespace
 }  // namespace rmem::test
-
-#else
-
-TEST(ProviderMessage, is_tested) {
-    GTEST_SKIP() << "built without libfabric";
-}
-
-#endif

@@ -2,12 +2,9 @@
 // ctest: check
 //
 // Completion queues, counters and the ways to wait for them, through libfabric.
-#include <gtest/gtest.h>
-
-#ifdef BBP_PROVIDER_PATH
-
 #include "tests/support/provider_rank.hpp"
 
+#include <gtest/gtest.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -18,15 +15,6 @@ namespace {
 
 constexpr std::uint64_t kQueueTag = 0x1234567;
 
-/// Rank 0 sends `text` to rank 1 with a word; both wait until the other is ready.
-void send_text(ProviderRank& fabric, int to, const char* text, void* context,
-               std::uint64_t data = 0xabc) {
-    const auto at = static_cast<std::size_t>(to);
-    check_call(fi_tsenddata(fabric.ep, text, std::strlen(text), nullptr, data, fabric.of[at],
-                            kQueueTag, context),
-               "fi_tsenddata");
-}
-
 template <class Format>
 Format read_one(ProviderRank& fabric) {
     Format entry{};
@@ -35,18 +23,14 @@ Format read_one(ProviderRank& fabric) {
 }
 
 TEST(ProviderQueue, a_run_of_messages_is_read_by_one_call) {
-    run_ranks(2, [](Rank& me) {
+    with_fabric(2, {}, [](Rank& me, ProviderRank& fabric) {
         constexpr std::size_t kMessages = 200, kRoom = 32;
-        ProviderRank fabric(me);
-        fabric.enable();
         std::uint64_t numbers[kMessages] = {};
         for (std::size_t i = 0; me.rank == 1 && i < kMessages; ++i)
-            check_call(fi_trecv(fabric.ep, &numbers[i], sizeof numbers[i], nullptr, fabric.of[0],
-                                kQueueTag, 0, &numbers[i]),
-                       "fi_trecv");
+            fabric.receive(&numbers[i], sizeof numbers[i], kQueueTag, &numbers[i]);
         fabric.meet();
         for (std::uint64_t i = 0; me.rank == 0 && i < kMessages; ++i)
-            check_call(fi_tinject(fabric.ep, &i, sizeof i, fabric.of[1], kQueueTag), "fi_tinject");
+            fabric.inject(&i, sizeof i, kQueueTag);
         fabric.meet();  // all of them are there before the first one is read
         std::size_t most = 0, next = 0;
         while (me.rank == 1 && next < kMessages) {
@@ -61,28 +45,21 @@ TEST(ProviderQueue, a_run_of_messages_is_read_by_one_call) {
             most = std::max(most, static_cast<std::size_t>(taken));
         }
         if (me.rank == 1) check_equal(most, kRoom, "the most by one call");
-        fabric.meet_in_progress();
-        fabric.close();
     });
 }
 
 TEST(ProviderQueue, an_entry_is_told_in_each_format) {
     for (const fi_cq_format format :
          {FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_MSG, FI_CQ_FORMAT_DATA, FI_CQ_FORMAT_TAGGED}) {
-        run_ranks(2, [format](Rank& me) {
-            ProviderRank fabric(me, {.format = format});
-            fabric.enable();
+        with_fabric(2, {.format = format}, [format](Rank& me, ProviderRank& fabric) {
             if (me.rank == 0) {
-                send_text(fabric, 1, "hello", &me);
+                fabric.send_with_word("hello", 5, 0xabc, kQueueTag, &me);
                 // The beginning of all formats.
-                fi_cq_tagged_entry entry{};
-                await([&] { return fi_cq_read(fabric.queue, &entry, 1) == 1; }, "a completion");
+                const auto entry = read_one<fi_cq_tagged_entry>(fabric);
                 check(entry.op_context == &me, "the context");
             } else {
                 char text[16] = {};
-                check_call(fi_trecv(fabric.ep, text, sizeof text, nullptr, fabric.of[0], kQueueTag,
-                                    0, &text),
-                           "fi_trecv");
+                fabric.receive(text, sizeof text, kQueueTag, &text);
                 if (format == FI_CQ_FORMAT_CONTEXT) {
                     fi_cq_entry entries[2];
                     std::memset(entries, 0x5a, sizeof entries);
@@ -108,16 +85,13 @@ TEST(ProviderQueue, an_entry_is_told_in_each_format) {
                 }
                 check(std::string(text) == "hello", "bytes");
             }
-            fabric.meet_in_progress();
-            fabric.close();
         });
     }
 }
 
 TEST(ProviderQueue, a_wait_ends_with_a_completion_at_its_time_or_by_a_signal) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me, {.threading = FI_THREAD_SAFE, .wait = FI_WAIT_UNSPEC});
-        fabric.enable();
+    const ProviderSetup waiting{.threading = FI_THREAD_SAFE, .wait = FI_WAIT_UNSPEC};
+    with_fabric(2, waiting, [](Rank& me, ProviderRank& fabric) {
         fi_cq_tagged_entry entry{};
         if (me.rank == 1) {
             const std::int64_t begin = clock_ns();
@@ -132,8 +106,7 @@ TEST(ProviderQueue, a_wait_ends_with_a_completion_at_its_time_or_by_a_signal) {
             check_call(fi_cq_sread(fabric.queue, &entry, 1, nullptr, -1), "signalled", -FI_EAGAIN);
             other.join();
             char text[16] = {};
-            check_call(fi_trecv(fabric.ep, text, 16, nullptr, fabric.of[0], kQueueTag, 0, text),
-                       "recv");
+            fabric.receive(text, 16, kQueueTag, text);
             me.raise(0);
             fi_addr_t source = 99;
             check_call(fi_cq_sreadfrom(fabric.queue, &entry, 1, &source, nullptr, -1), "waiting",
@@ -143,11 +116,9 @@ TEST(ProviderQueue, a_wait_ends_with_a_completion_at_its_time_or_by_a_signal) {
         } else {
             me.await_word(0);
             rest(std::chrono::milliseconds(20));
-            send_text(fabric, 1, "hello", &me);
+            fabric.send("hello", 5, kQueueTag, &me);
             fabric.expect(&me, FI_SEND);
         }
-        fabric.meet_in_progress();
-        fabric.close();
     });
 }
 
@@ -167,68 +138,54 @@ Entry poll_for_next(ProviderRank& fabric, int descriptor) {
 
 TEST(ProviderQueue, its_descriptor_tells_of_what_comes) {
     for (const char* link : {"direct", "ring", "udp"}) {
-        RingSetup setup;
+        RingSetup setup = provider_ring();
         setup.link = link;
         // Of one slice and a bit, where messages are read from their sender's memory.
         const std::size_t large = setup.link == "udp" ? 50'000 : 1'500'000;
-        run_ranks(setup, [large](Rank& me) {
-            ProviderRank fabric(me, {.wait = FI_WAIT_FD});
+        with_fabric(setup, {.wait = FI_WAIT_FD}, [large](Rank& me, ProviderRank& fabric) {
             int descriptor = -1;
             check_call(fi_control(&fabric.queue->fid, FI_GETWAIT, &descriptor), "FI_GETWAIT");
-            fabric.enable();
             std::vector<char> bytes(large);
             for (int i = 0; i < 20; ++i) {
                 const std::size_t size = i % 2 == 0 ? 8 : bytes.size();
                 if ((i + me.rank) % 2 == 0) {
-                    check_call(
-                        fi_tsend(fabric.ep, bytes.data(), size, nullptr,
-                                 fabric.of[static_cast<std::size_t>(1 - me.rank)], kQueueTag, &me),
-                        "fi_tsend");
+                    fabric.send(bytes.data(), size, kQueueTag, &me);
                 } else {
-                    check_call(fi_trecv(fabric.ep, bytes.data(), size, nullptr, FI_ADDR_UNSPEC,
-                                        kQueueTag, 0, &me),
-                               "fi_trecv");
+                    fabric.receive(bytes.data(), size, kQueueTag, &me);
                 }
                 check(poll_for_next(fabric, descriptor).told.op_context == &me, "the context");
             }
-            fabric.meet_in_progress();
-            fabric.close();
         });
     }
 }
 
 TEST(ProviderQueue, one_without_a_descriptor_has_none) {
-    run_ranks(1, [](Rank& me) {
-        ProviderRank fabric(me);
+    with_fabric(1, {}, [](Rank&, ProviderRank& fabric) {
         int descriptor = -1;
         check_call(fi_control(&fabric.queue->fid, FI_GETWAIT, &descriptor), "", -FI_ENODATA);
-        fabric.close();
     });
 }
 
 TEST(ProviderQueue, selective_ones_tell_what_asks_for_it_and_every_error) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me, {.is_selective = true});
-        fid_cntr* sent = fabric.counter(FI_SEND);
-        fid_cntr* received = fabric.counter(FI_RECV);
-        fabric.enable();
+    const ProviderSetup selective{.is_selective = true, .counters = {FI_SEND, FI_RECV}};
+    with_fabric(2, selective, [](Rank& me, ProviderRank& fabric) {
+        fid_cntr *sent = fabric.counters[0], *received = fabric.counters[1];
         char text[16] = {};
         const iovec part{text, 5};
         fi_msg_tagged message{};
         message.msg_iov = &part;
         message.iov_count = 1;
+        message.addr = fabric.other();
         message.tag = kQueueTag;
         message.context = &me;
         if (me.rank == 0) {
-            message.addr = fabric.of[1];
             check_call(fi_tsendmsg(fabric.ep, &message, 0), "a silent one");
-            check_call(fi_tinject(fabric.ep, text, 5, fabric.of[1], kQueueTag), "an injected one");
+            fabric.inject(text, 5, kQueueTag);
             check_call(fi_tsendmsg(fabric.ep, &message, FI_COMPLETION), "one that is told");
             fabric.expect(&me, FI_SEND);
             fabric.expect_nothing();
             check_call(fi_cntr_wait(sent, 3, 20'000), "all are counted");
         } else {
-            message.addr = fabric.of[0];
             check_call(fi_trecvmsg(fabric.ep, &message, 0), "a silent one");
             check_call(fi_trecvmsg(fabric.ep, &message, FI_COMPLETION), "one that is told");
             fabric.expect(&me, FI_RECV);
@@ -240,16 +197,12 @@ TEST(ProviderQueue, selective_ones_tell_what_asks_for_it_and_every_error) {
             check_equal(fi_cntr_read(received), 2U, "received");
             check_equal(fi_cntr_readerr(received), 1U, "failed");
         }
-        fabric.meet_in_progress();
-        fabric.close();
     });
 }
 
 TEST(ProviderQueue, counters_are_set_added_to_and_waited_for) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me);
-        fid_cntr* count = fabric.counter(FI_SEND | FI_RECV);
-        fabric.enable();
+    with_fabric(2, {.counters = {FI_SEND | FI_RECV}}, [](Rank& me, ProviderRank& fabric) {
+        fid_cntr* count = fabric.counters[0];
         check_call(fi_cntr_wait(count, 0, 0), "none is there at once");
         check_call(fi_cntr_wait(count, 1, 0), "not one", -FI_ETIMEDOUT);
         check_call(fi_cntr_add(count, 5), "fi_cntr_add");
@@ -260,24 +213,19 @@ TEST(ProviderQueue, counters_are_set_added_to_and_waited_for) {
         char text[8] = {};
         if (me.rank == 0) {
             rest(std::chrono::milliseconds(20));
-            check_call(fi_tinject(fabric.ep, text, 8, fabric.of[1], kQueueTag), "fi_tinject");
+            fabric.inject(text, 8, kQueueTag);
         } else {
-            check_call(fi_trecv(fabric.ep, text, 8, nullptr, fabric.of[0], kQueueTag, 0, nullptr),
-                       "");
+            fabric.receive(text, 8, kQueueTag, nullptr);
         }
         check_call(fi_cntr_wait(count, 11, -1), "fi_cntr_wait");
-        fabric.meet_in_progress();
-        fabric.close();
     });
 }
 
 TEST(ProviderQueue, threads_may_share_an_endpoint_that_was_asked_to_be_safe) {
-    run_ranks(2, [](Rank& me) {
-        ProviderRank fabric(me, {.threading = FI_THREAD_SAFE});
-        fid_cntr* count = fabric.counter(FI_SEND | FI_RECV);
-        fabric.enable();
+    const ProviderSetup safe{.threading = FI_THREAD_SAFE, .counters = {FI_SEND | FI_RECV}};
+    with_fabric(2, safe, [](Rank&, ProviderRank& fabric) {
         constexpr unsigned kThreads = 4, kMessages = 300;
-        const fi_addr_t other = fabric.of[static_cast<std::size_t>(1 - me.rank)];
+        const fi_addr_t other = fabric.other();
         std::atomic<unsigned> wrong{0};
         std::vector<std::thread> threads;
         for (unsigned t = 0; t < kThreads; ++t) {
@@ -297,19 +245,11 @@ TEST(ProviderQueue, threads_may_share_an_endpoint_that_was_asked_to_be_safe) {
         }
         for (auto& thread : threads) thread.join();
         check_equal(wrong.load(), 0U, "calls that failed");
-        check_call(fi_cntr_wait(count, std::uint64_t{2} * kThreads * kMessages, 20'000), "all");
-        fabric.meet_in_progress();
-        fabric.close();
+        check_call(
+            fi_cntr_wait(fabric.counters[0], std::uint64_t{2} * kThreads * kMessages, 20'000),
+            "all");
     });
 }
 
 }  // namespace
 }  // namespace rmem::test
-
-#else
-
-TEST(ProviderQueue, is_tested) {
-    GTEST_SKIP() << "built without libfabric";
-}
-
-#endif

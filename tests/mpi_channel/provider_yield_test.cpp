@@ -2,14 +2,11 @@
 //
 // Where ranks share a processor, a rank whose polls find nothing gives it away; where each has its
 // own, nobody does. What yields is counted: the provider's sched_yield is this program's.
-#include <gtest/gtest.h>
-
-#ifdef BBP_PROVIDER_PATH
-
 #include "mpi_channel/collectives/bbp_collectives.h"
 #include "tests/support/provider_rank.hpp"
 
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -50,25 +47,6 @@ const bbp_collectives& table() {
     return *get();
 }
 
-/// Two ranks of one processor, the first of which waits for the other, which never comes: how often
-/// it yields.
-void run_shared(const std::string& spin,
-                const std::function<void(ProviderRank&)>& wait_for_nothing) {
-    RingSetup setup;
-    if (!spin.empty()) setup.extra["RMEM_SPIN"] = spin;
-    run_ranks(setup, [&](Rank& me) {
-        share_a_processor();
-        ProviderRank fabric(me);
-        fabric.enable();
-        if (me.rank == 0) {
-            yields = 0;
-            wait_for_nothing(fabric);
-        }
-        fabric.meet();
-        fabric.close();
-    });
-}
-
 void read_nothing(ProviderRank& fabric) {
     for (unsigned i = 0; i < kReads; ++i) fabric.expect_nothing();
 }
@@ -85,41 +63,37 @@ void gather_nothing(ProviderRank&) {
     calls.close(group);
 }
 
-TEST(ProviderYield, a_queue_that_is_read_and_empty_gives_a_shared_processor_away) {
-    run_shared("", [](ProviderRank& fabric) {
-        read_nothing(fabric);
-        check(yields >= kReads / 16 && yields < kReads, "it yields, but not at each read");
-    });
-}
-
-TEST(ProviderYield, a_queue_keeps_a_processor_that_it_need_not_share) {
-    run_shared("1000", [](ProviderRank& fabric) {
-        read_nothing(fabric);
-        check_equal(yields, 0U, "yields");
-    });
-}
-
-TEST(ProviderYield, a_rank_that_waits_in_a_collective_gives_a_shared_processor_away) {
-    run_shared("", [](ProviderRank& fabric) {
-        gather_nothing(fabric);
-        check(yields >= 16, "it yields between its tries");
-    });
-}
-
-TEST(ProviderYield, a_rank_that_waits_in_a_collective_keeps_a_processor_that_it_need_not_share) {
-    run_shared("1000", [](ProviderRank& fabric) {
-        gather_nothing(fabric);
-        check_equal(yields, 0U, "yields");
-    });
+/// Two ranks of one processor, the first of which waits for the other, which never comes.
+TEST(ProviderYield,
+     a_rank_that_waits_gives_a_shared_processor_away_and_keeps_one_it_need_not_share) {
+    struct {
+        const char *what, *spin;
+        void (*wait_for_nothing)(ProviderRank&);
+        unsigned least, most;  ///< yields
+    } const waits[] = {
+        {"a queue that is empty: not at each read", "", read_nothing, kReads / 16, kReads - 1},
+        {"a queue", "1000", read_nothing, 0, 0},
+        {"a collective: between its tries", "", gather_nothing, 16, ~0U},
+        {"a collective", "1000", gather_nothing, 0, 0},
+    };
+    for (const auto& wait : waits) {
+        RingSetup setup = provider_ring();
+        if (*wait.spin != '\0') setup.extra["RMEM_SPIN"] = wait.spin;
+        run_ranks(setup, [&](Rank& me) {
+            share_a_processor();
+            ProviderRank fabric(me);
+            fabric.enable();
+            if (me.rank == 0) {
+                yields = 0;
+                wait.wait_for_nothing(fabric);
+                check(yields >= wait.least && yields <= wait.most,
+                      fmt::format("{}, spinning '{}': {} yields", wait.what, wait.spin, yields));
+            }
+            fabric.meet();
+            fabric.close();
+        });
+    }
 }
 
 }  // namespace
 }  // namespace rmem::test
-
-#else
-
-TEST(ProviderYield, is_tested) {
-    GTEST_SKIP() << "built without libfabric";
-}
-
-#endif

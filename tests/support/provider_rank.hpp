@@ -3,15 +3,14 @@
 
 /// A rank of a test that uses libfabric's own interface, over the provider that was built.
 ///
-///     run_ranks(2, [](Rank& me) {
-///         ProviderRank fabric(me, {.caps = FI_TAGGED});
-///         if (me.rank == 0) check_call(fi_tsend(fabric.ep, …, fabric.of[1], …), "fi_tsend");
-///         …fabric.next(fabric.queue)…
+///     with_fabric(2, {.caps = FI_TAGGED}, [](Rank& me, ProviderRank& fabric) {
+///         if (me.rank == 0) fabric.send(1, text, 8, kTag, &me);
+///         …fabric.next()…
 ///     });
 ///
-/// All ranks are processes, each with one endpoint; opening waits until all have theirs. An error
-/// is a failed check (tests/support/checks.hpp). Closing checks that everything lets itself be
-/// closed.
+/// All ranks are processes, each with one endpoint; opening waits until all have theirs, and all go
+/// on until the last has done its part. An error is a failed check (tests/support/checks.hpp).
+/// Closing checks that everything lets itself be closed.
 
 #include "tests/support/rank_processes.hpp"
 
@@ -26,6 +25,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,6 +48,7 @@ struct ProviderSetup {
     fi_cq_format format = FI_CQ_FORMAT_TAGGED;
     fi_wait_obj wait = FI_WAIT_NONE;
     bool is_selective = false;
+    std::vector<std::uint64_t> counters{};  ///< the flags of each
 };
 
 /// An entry of a queue, or of its errors.
@@ -84,15 +85,12 @@ public:
         const std::uint64_t selective = setup.is_selective ? FI_SELECTIVE_COMPLETION : 0;
         check_call(fi_ep_bind(ep, &queue->fid, FI_TRANSMIT | FI_RECV | selective),
                    "binding the queue");
-    }
-    /// Binds a counter that this closes.
-    fid_cntr* counter(std::uint64_t flags) {
-        fid_cntr* made = nullptr;
-        fi_cntr_attr attributes{};
-        check_call(fi_cntr_open(domain, &attributes, &made, nullptr), "fi_cntr_open");
-        check_call(fi_ep_bind(ep, &made->fid, flags), "binding a counter");
-        counters_.push_back(made);
-        return made;
+        for (const std::uint64_t flags : setup.counters) {
+            fi_cntr_attr attributes{};
+            check_call(fi_cntr_open(domain, &attributes, &counters.emplace_back(), nullptr),
+                       "fi_cntr_open");
+            check_call(fi_ep_bind(ep, &counters.back()->fid, flags), "binding a counter");
+        }
     }
     /// Enables the endpoint, and tells all ranks' addresses to each other.
     void enable() {
@@ -129,6 +127,38 @@ public:
             },
             "the others");
     }
+    // ---- Calls that must begin well; 0 and 1 are each other's other
+    fi_addr_t other() const { return of[static_cast<std::size_t>(1 - me_.rank)]; }
+    void send(const void* bytes, std::size_t size, std::uint64_t tag, void* context,
+              Place where = Place::here()) {
+        check_call(fi_tsend(ep, bytes, size, nullptr, other(), tag, context), "fi_tsend", 0, where);
+    }
+    void send_with_word(const void* bytes, std::size_t size, std::uint64_t data, std::uint64_t tag,
+                        void* context, Place where = Place::here()) {
+        check_call(fi_tsenddata(ep, bytes, size, nullptr, data, other(), tag, context),
+                   "fi_tsenddata", 0, where);
+    }
+    void inject(const void* bytes, std::size_t size, std::uint64_t tag,
+                Place where = Place::here()) {
+        check_call(fi_tinject(ep, bytes, size, other(), tag), "fi_tinject", 0, where);
+    }
+    void receive(void* bytes, std::size_t size, std::uint64_t tag, void* context,
+                 Place where = Place::here()) {
+        check_call(fi_trecv(ep, bytes, size, nullptr, other(), tag, 0, context), "fi_trecv", 0,
+                   where);
+    }
+    /// Of the other's memory.
+    void write(const void* bytes, std::size_t size, std::uint64_t at, std::uint64_t key,
+               void* context, Place where = Place::here()) {
+        check_call(fi_write(ep, bytes, size, nullptr, other(), at, key, context), "fi_write", 0,
+                   where);
+    }
+    void read(void* bytes, std::size_t size, std::uint64_t at, std::uint64_t key, void* context,
+              Place where = Place::here()) {
+        check_call(fi_read(ep, bytes, size, nullptr, other(), at, key, context), "fi_read", 0,
+                   where);
+    }
+
     /// Waits for the next entry, of any kind.
     Entry next(Place where = Place::here()) {
         Entry entry;
@@ -171,7 +201,7 @@ public:
     /// In the order in which it must be.
     void close() {
         check_call(fi_close(&ep->fid), "closing the endpoint");
-        for (fid_cntr* each : counters_) check_call(fi_close(&each->fid), "closing a counter");
+        for (fid_cntr* each : counters) check_call(fi_close(&each->fid), "closing a counter");
         check_call(fi_close(&queue->fid), "closing the queue");
         check_call(fi_close(&vector->fid), "closing the vector");
         check_call(fi_close(&domain->fid), "closing the domain");
@@ -186,6 +216,7 @@ public:
     fid_cq* queue = nullptr;
     fid_ep* ep = nullptr;
     std::vector<fi_addr_t> of;  ///< by rank
+    std::vector<fid_cntr*> counters;
 
 private:
     static constexpr std::size_t kMeeting = 1000, kAddresses = 800;
@@ -195,23 +226,47 @@ private:
     static std::size_t place(int rank) { return kAddresses + 4 * static_cast<std::size_t>(rank); }
 
     Rank& me_;
-    std::vector<fid_cntr*> counters_;
     std::uint32_t meetings_ = 0;
 };
 
-/// Runs `body` in each of the ranks.
-inline void run_ranks(RingSetup setup, const Body& body) {
+/// A ring whose ranks find the provider.
+inline RingSetup provider_ring(unsigned ranks = 2) {
+    RingSetup setup;
+    setup.ranks = ranks;
     setup.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;
     setup.extra["FI_PROVIDER"] = "bbp";
+    return setup;
+}
+
+inline void run_ranks(const RingSetup& setup, const Body& body) {
     RankProcesses ring(setup);
     for (unsigned r = 0; r < setup.ranks; ++r) ring.start_bare(r, body);
     ring.finish();
 }
 
-inline void run_ranks(unsigned ranks, const Body& body) {
-    RingSetup setup;
-    setup.ranks = ranks;
-    run_ranks(setup, body);
+using FabricBody = std::function<void(Rank&, ProviderRank&)>;
+
+inline void with_fabric(const RingSetup& ring, const ProviderSetup& setup, const FabricBody& body) {
+    run_ranks(ring, [&](Rank& me) {
+        ProviderRank fabric(me, setup);
+        fabric.enable();
+        body(me, fabric);
+        fabric.meet_in_progress();
+        fabric.close();
+    });
+}
+inline void with_fabric(unsigned ranks, const ProviderSetup& setup, const FabricBody& body) {
+    with_fabric(provider_ring(ranks), setup, body);
+}
+
+/// Rank `dies` is killed once both have raised word 0; then word 1 is raised.
+inline void run_while_one_dies(unsigned dies, const RingSetup& setup, const Body& body) {
+    RankProcesses ring(setup);
+    for (unsigned r = 0; r < setup.ranks; ++r) ring.start_bare(r, body);
+    ring.await_word(0, 2);
+    ring.kill(dies);
+    ++ring.shared()[1];
+    ring.finish();
 }
 
 inline std::vector<char> some_bytes(std::size_t size, unsigned seed) {
