@@ -27,6 +27,16 @@ void begin_broadcast(const Opened& group, std::vector<std::vector<std::byte>>& b
     for (std::size_t i = 0; i < group.size(); ++i) group[i]->broadcast(buffers[i], root);
 }
 
+/// Of all members, to its end.
+void expect_broadcast(GroupRanks& ranks, const Opened& group, std::size_t size, unsigned root,
+                      unsigned seed) {
+    SCOPED_TRACE(testing::Message() << size << " bytes of " << root);
+    auto buffers = buffers_of(group.size(), size, root, seed);
+    begin_broadcast(group, buffers, root);
+    ASSERT_EQ(ranks.finish(group), everywhere(group.size(), BBP_OK));
+    for (const auto& buffer : buffers) ASSERT_EQ(buffer, bytes_of(size, seed));
+}
+
 /// Each member's block, one behind the other.
 std::vector<std::byte> blocks_of(std::size_t members, std::size_t size, unsigned seed) {
     std::vector<std::byte> all;
@@ -37,13 +47,13 @@ std::vector<std::byte> blocks_of(std::size_t members, std::size_t size, unsigned
     return all;
 }
 
-std::vector<std::byte> group_packet(std::uint32_t group, std::uint64_t number, std::size_t size) {
+std::vector<std::byte> group_packet(PacketType type, std::uint32_t group, std::uint64_t number,
+                                    std::size_t size = 0) {
     Packet packet;
-    packet.header.type = PacketType::group_message;
+    packet.header.type = type;
     packet.header.data = group;
     packet.header.tag = number;
-    std::vector<std::byte> bytes(kMostPacketBytes);
-    bytes.resize(write(packet, bytes.data()));
+    auto bytes = written(packet);
     bytes.resize(bytes.size() + size);
     return bytes;
 }
@@ -70,35 +80,12 @@ TEST_P(CollectivesOfSize, broadcast_gives_each_member_the_bytes_of_any_root) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{40}, std::size_t{41},
                                    piece - 1, piece, piece + 1, 3 * piece, 40 * piece + 7}) {
         for (unsigned root = 0; root < members(); ++root) {
-            SCOPED_TRACE(testing::Message() << size << " bytes of " << root);
-            auto buffers = buffers_of(members(), size, root, root);
-            begin_broadcast(group, buffers, root);
-            ASSERT_EQ(ranks.finish(group), everywhere(members(), BBP_OK));
-            for (const auto& buffer : buffers) ASSERT_EQ(buffer, bytes_of(size, root));
+            expect_broadcast(ranks, group, size, root, root);
         }
     }
 }
 
-TEST_P(CollectivesOfSize, gather_gives_one_member_the_blocks_of_all_in_their_order) {
-    GroupRanks ranks(members());
-    ranks.ranks.pipes.refuse_one_in(3);
-    const auto group = ranks.open(1, all());
-    for (const std::size_t size :
-         {std::size_t{0}, std::size_t{1}, std::size_t{41}, ranks.at(0).block_most()}) {
-        for (unsigned to = 0; to < members(); ++to) {
-            SCOPED_TRACE(testing::Message() << size << " bytes to " << to);
-            std::vector<std::vector<std::byte>> own;
-            auto received = untouched(size * members());
-            for (unsigned i = 0; i < members(); ++i) own.push_back(bytes_of(size, to + i));
-            for (unsigned i = 0; i < members(); ++i)
-                group[i]->gather(own[i], i == to ? received.data() : nullptr, to);
-            ASSERT_EQ(ranks.finish(group), everywhere(members(), BBP_OK));
-            ASSERT_EQ(received, blocks_of(members(), size, to));
-        }
-    }
-}
-
-TEST_P(CollectivesOfSize, gather_gives_everybody_the_blocks_of_all_in_their_order) {
+TEST_P(CollectivesOfSize, gather_gives_one_member_or_all_the_blocks_of_all_in_their_order) {
     GroupRanks ranks(members());
     ranks.ranks.pipes.refuse_one_in(3);
     auto order = all();
@@ -106,15 +93,22 @@ TEST_P(CollectivesOfSize, gather_gives_everybody_the_blocks_of_all_in_their_orde
     const auto group = ranks.open(1, order);
     for (const std::size_t size :
          {std::size_t{0}, std::size_t{1}, std::size_t{41}, ranks.at(0).block_most()}) {
-        std::vector<std::vector<std::byte>> own, received;
-        for (unsigned i = 0; i < members(); ++i) {
-            own.push_back(bytes_of(size, 9 + i));
-            received.push_back(untouched(size * members()));
+        for (unsigned to = 0; to <= members(); ++to) {
+            const bool is_to_all = to == members();
+            SCOPED_TRACE(testing::Message() << size << " bytes to " << to);
+            std::vector<std::vector<std::byte>> own;
+            std::vector received(members(), untouched(size * members()));
+            for (unsigned i = 0; i < members(); ++i) own.push_back(bytes_of(size, to + i));
+            for (unsigned i = 0; i < members(); ++i)
+                group[i]->gather(own[i], is_to_all || i == to ? received[i].data() : nullptr,
+                                 is_to_all ? std::nullopt : std::optional(to));
+            ASSERT_EQ(ranks.finish(group), everywhere(members(), BBP_OK));
+            for (unsigned i = 0; i < members(); ++i) {
+                if (is_to_all || i == to) {
+                    ASSERT_EQ(received[i], blocks_of(members(), size, to));
+                }
+            }
         }
-        for (unsigned i = 0; i < members(); ++i)
-            group[i]->gather(own[i], received[i].data(), std::nullopt);
-        ASSERT_EQ(ranks.finish(group), everywhere(members(), BBP_OK));
-        for (const auto& blocks : received) ASSERT_EQ(blocks, blocks_of(members(), size, 9));
     }
 }
 
@@ -132,7 +126,7 @@ TEST_P(CollectivesOfSize, barrier_ends_at_nobody_before_the_last_has_begun_it) {
                 early.push_back(group[i].get());
             }
             if (round % 10 == 0) {
-                ASSERT_EQ(ranks.finish(early), everywhere(members() - 1, BBP_EAGAIN));
+                ASSERT_EQ(ranks.finish_some(early), everywhere(members() - 1, BBP_EAGAIN));
             }
             group[late]->barrier();
             ASSERT_EQ(ranks.finish(group), everywhere(members(), BBP_OK));
@@ -197,9 +191,7 @@ TEST(Collectives, a_broadcast_is_one_multicast_per_piece) {
     const std::size_t piece = ranks.at(0).block_most();
     std::uint64_t posted = 0;
     const auto expect = [&](std::size_t size, std::uint64_t posts) {
-        auto buffers = buffers_of(4, size, 1, 3);
-        begin_broadcast(group, buffers, 1);
-        ASSERT_EQ(ranks.finish(group), everywhere(4, BBP_OK));
+        expect_broadcast(ranks, group, size, 1, 3);
         posted += posts;
         EXPECT_EQ(ranks.multicasts(1), posted) << size;
     };
@@ -231,9 +223,7 @@ TEST(Collectives, what_goes_to_one_member_alone_is_a_packet_and_no_multicast) {
     auto received = untouched(300);
     for (unsigned i = 0; i < 3; ++i) three[i]->gather(own, received.data(), 1);
     ASSERT_EQ(ranks.finish(three), everywhere(3, BBP_OK));
-    auto buffers = buffers_of(2, 100, 0, 3);
-    begin_broadcast(pair, buffers, 0);
-    ASSERT_EQ(ranks.finish(pair), everywhere(2, BBP_OK));
+    expect_broadcast(ranks, pair, 100, 0, 3);
     for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(ranks.multicasts(i), 0U) << i;
     const unsigned packets[] = {2, 0, 1};
     for (unsigned i = 0; i < 3; ++i)
@@ -271,27 +261,26 @@ TEST(Collectives, a_root_that_runs_ahead_is_stopped_by_the_window_and_goes_on) {
     };
     send_until_stopped();
     ASSERT_EQ(sent, Group::kWindow);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{group[0].get()}), everywhere(1, BBP_EAGAIN))
-        << "nobody takes anything";
+    ASSERT_EQ(ranks.finish(group[0]), BBP_EAGAIN) << "nobody takes anything";
 
     // What the one takes does not help while the other takes nothing.
     unsigned taken[3] = {};
     const auto take = [&](unsigned member) {
         auto buffer = untouched(50);
         group[member]->broadcast(buffer, 0);
-        ASSERT_EQ(ranks.finish(std::vector<Group*>{group[member].get()}), everywhere(1, BBP_OK));
+        ASSERT_EQ(ranks.finish(group[member]), BBP_OK);
         ASSERT_EQ(buffer, bytes_of(50, taken[member]++));
     };
     while (taken[1] < Group::kWindow) take(1);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{group[0].get()}), everywhere(1, BBP_EAGAIN));
+    ASSERT_EQ(ranks.finish(group[0]), BBP_EAGAIN);
     while (taken[2] < Group::kWindow) take(2);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{group[0].get()}), everywhere(1, BBP_OK));
+    ASSERT_EQ(ranks.finish(group[0]), BBP_OK);
     ++sent;
     for (unsigned i = 0; i < kCount; ++i) {
         send_until_stopped();
         if (taken[1] < kCount) take(1);
         if (taken[2] < kCount) take(2);
-        if (sent < kCount && ranks.finish(std::vector<Group*>{group[0].get()})[0] == BBP_OK) ++sent;
+        if (sent < kCount && ranks.finish(group[0]) == BBP_OK) ++sent;
     }
     EXPECT_EQ(sent, kCount);
     EXPECT_EQ(taken[1], kCount);
@@ -317,7 +306,7 @@ TEST(Collectives, a_member_that_only_sends_in_gathers_is_stopped_by_the_window_a
         if (i == Group::kWindow) {
             ASSERT_EQ(ranks.finish(group), everywhere(2, BBP_OK));
         } else {
-            ASSERT_EQ(ranks.finish(std::vector<Group*>{group[0].get()}), everywhere(1, BBP_OK));
+            ASSERT_EQ(ranks.finish(group[0]), BBP_OK);
         }
         ASSERT_EQ(received[4], static_cast<std::byte>(i));
     }
@@ -333,19 +322,19 @@ TEST(Collectives, what_came_before_its_operation_is_kept) {
         group[i]->broadcast(buffers[i], 0);
         early.push_back(group[i].get());
     }
-    ASSERT_EQ(ranks.finish(early), everywhere(3, BBP_OK));
+    ASSERT_EQ(ranks.finish_some(early), everywhere(3, BBP_OK));
     auto more = buffers_of(4, 33, 2, 7);
     for (unsigned i = 0; i < 3; ++i) group[i]->broadcast(more[i], 2);
-    ASSERT_EQ(ranks.finish(early), everywhere(3, BBP_OK));
+    ASSERT_EQ(ranks.finish_some(early), everywhere(3, BBP_OK));
     const auto own = bytes_of(20, 5);
     std::vector<std::vector<std::byte>> received(4, untouched(80));
     for (unsigned i = 0; i < 3; ++i) group[i]->gather(own, received[i].data(), std::nullopt);
-    ASSERT_EQ(ranks.finish(early), everywhere(3, BBP_EAGAIN));
+    ASSERT_EQ(ranks.finish_some(early), everywhere(3, BBP_EAGAIN));
 
     group[3]->broadcast(buffers[3], 0);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{group[3].get()}), everywhere(1, BBP_OK));
+    ASSERT_EQ(ranks.finish(group[3]), BBP_OK);
     group[3]->broadcast(more[3], 2);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{group[3].get()}), everywhere(1, BBP_OK));
+    ASSERT_EQ(ranks.finish(group[3]), BBP_OK);
     group[3]->gather(own, received[3].data(), std::nullopt);
     ASSERT_EQ(ranks.finish(group), everywhere(4, BBP_OK));
     EXPECT_EQ(buffers[3], bytes_of(600, 1));
@@ -359,8 +348,7 @@ TEST(Collectives, groups_of_one_id_without_a_common_member_do_not_meet) {
     auto of_left = buffers_of(2, 1000, 0, 1), of_right = buffers_of(2, 2000, 0, 2);
     begin_broadcast(left, of_left, 0);
     begin_broadcast(right, of_right, 0);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{left[0].get(), left[1].get(), right[0].get(),
-                                               right[1].get()}),
+    ASSERT_EQ(ranks.finish_some({left[0].get(), left[1].get(), right[0].get(), right[1].get()}),
               everywhere(4, BBP_OK));
     EXPECT_EQ(of_left[1], bytes_of(1000, 1));
     EXPECT_EQ(of_right[1], bytes_of(2000, 2));
@@ -374,13 +362,11 @@ TEST(Collectives, of_two_groups_each_member_may_go_on_with_either_first) {
     one[0]->broadcast(of_one[0], 0);
     two[0]->broadcast(of_two[0], 0);
     two[1]->broadcast(of_two[1], 0);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{one[0].get(), two[0].get(), two[1].get()}),
-              everywhere(3, BBP_OK));
+    ASSERT_EQ(ranks.finish_some({one[0].get(), two[0].get(), two[1].get()}), everywhere(3, BBP_OK));
     one[1]->broadcast(of_one[1], 0);
     one[2]->broadcast(of_one[2], 0);
     two[2]->broadcast(of_two[2], 0);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{one[1].get(), one[2].get(), two[2].get()}),
-              everywhere(3, BBP_OK));
+    ASSERT_EQ(ranks.finish_some({one[1].get(), one[2].get(), two[2].get()}), everywhere(3, BBP_OK));
     for (const auto& buffer : of_one) EXPECT_EQ(buffer, bytes_of(3000, 1));
     for (const auto& buffer : of_two) EXPECT_EQ(buffer, bytes_of(3000, 2));
 }
@@ -393,21 +379,11 @@ TEST(Collectives, long_messages_of_the_same_ranks_go_on_meanwhile) {
     for (unsigned r = 0; r < 3; ++r) out[r] = bytes_of(r == 0 ? 60'000 : 1'000'000, r);
     for (unsigned r = 0; r < 3; ++r) {
         in[r] = untouched(out[(r + 2) % 3].size());
-        SendOrder send;
-        send.to = (r + 1) % 3;
-        send.parts = parts_of(out[r]);
-        ranks.ranks[r].device.send(send);
-        ReceiveOrder receive;
-        receive.from = static_cast<Source>((r + 2) % 3);
-        receive.parts = parts_of(in[r]);
-        ranks.ranks[r].device.receive(receive);
+        ranks.ranks[r].device.send({.to = (r + 1) % 3, .parts = parts_of(out[r])});
+        ranks.ranks[r].device.receive(
+            {.from = static_cast<Source>((r + 2) % 3), .parts = parts_of(in[r])});
     }
-    for (unsigned i = 0; i < 100; ++i) {
-        auto buffers = buffers_of(3, 700, i % 3, i);
-        begin_broadcast(group, buffers, i % 3);
-        ASSERT_EQ(ranks.finish(group), everywhere(3, BBP_OK));
-        for (const auto& buffer : buffers) ASSERT_EQ(buffer, bytes_of(700, i));
-    }
+    for (unsigned i = 0; i < 100; ++i) expect_broadcast(ranks, group, 700, i % 3, i);
     ranks.ranks.run();
     for (unsigned r = 0; r < 3; ++r) {
         EXPECT_EQ(ranks.ranks[r].told.size(), 2U);
@@ -416,13 +392,6 @@ TEST(Collectives, long_messages_of_the_same_ranks_go_on_meanwhile) {
 }
 
 // ---- What goes wrong
-
-void expect_usable(GroupRanks& ranks, const Opened& group) {
-    auto buffers = buffers_of(group.size(), 40'000, 0, 9);
-    begin_broadcast(group, buffers, 0);
-    EXPECT_EQ(ranks.finish(group), everywhere(group.size(), BBP_OK));
-    EXPECT_EQ(buffers.back(), bytes_of(40'000, 9));
-}
 
 std::vector<std::byte> cut(std::vector<std::byte> sent, std::size_t room) {
     sent.resize(room, kUntouched);
@@ -439,7 +408,7 @@ TEST(Collectives, a_member_that_gathers_blocks_of_another_size_is_told_and_goes_
         group[1]->gather(own, received.data(), 1);
         EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_ESIZE, BBP_OK})) << other;
         EXPECT_EQ(cut(received, other), cut(out, other));
-        expect_usable(ranks, group);
+        expect_broadcast(ranks, group, 40'000, 0, 9);
     }
 }
 
@@ -455,20 +424,17 @@ TEST(Collectives, a_member_that_expects_a_broadcast_of_another_size_is_told_and_
         EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_OK, BBP_ESIZE}));
         EXPECT_EQ(buffers[1], bytes_of(size, 1));
         EXPECT_EQ(buffers[2], cut(bytes_of(size, 1), other));
-        expect_usable(ranks, group);
+        expect_broadcast(ranks, group, 40'000, 0, 9);
     }
 }
 
 TEST(Collectives, a_member_that_sends_to_a_group_that_is_not_open_harms_nobody) {
     GroupRanks ranks(3);
     const auto group = ranks.open(1, {0, 1});
-    ranks.ranks.pipes.put(2, 0, group_packet(99, 0, 10));
-    ranks.ranks.pipes.put(2, 0, group_packet(1, 0, 10));  // no member
-    auto buffers = buffers_of(2, 10, 1, 1);
-    begin_broadcast(group, buffers, 1);
-    ASSERT_EQ(ranks.finish(group), everywhere(2, BBP_OK));
+    ranks.ranks.pipes.put(2, 0, group_packet(PacketType::group_message, 99, 0, 10));
+    ranks.ranks.pipes.put(2, 0, group_packet(PacketType::group_message, 1, 0, 10));  // no member
+    expect_broadcast(ranks, group, 10, 1, 1);
     ranks.ranks.run();
-    EXPECT_EQ(buffers[0], bytes_of(10, 1));
     EXPECT_EQ(ranks.ranks[0].device.counters().broken, 0U);
 }
 
@@ -476,33 +442,22 @@ TEST(Collectives, a_member_that_exceeds_its_window_is_given_up_and_harms_nobody_
     GroupRanks ranks(4);
     const auto group = ranks.open(1, {0, 1}), other = ranks.open(2, {2, 0, 3});
     for (unsigned i = 0; i < 2 * Group::kWindow; ++i)
-        ranks.ranks.pipes.put(1, 0, group_packet(1, i, 10));
+        ranks.ranks.pipes.put(1, 0, group_packet(PacketType::group_message, 1, i, 10));
     ranks.ranks.run();
     EXPECT_TRUE(ranks.ranks[0].device.is_gone(1));
     EXPECT_EQ(ranks.ranks[0].device.counters().broken, 1U);
-    auto buffers = buffers_of(3, 5000, 1, 1);
-    begin_broadcast(other, buffers, 1);
-    ASSERT_EQ(ranks.finish(other), everywhere(3, BBP_OK));
-    for (const auto& buffer : buffers) EXPECT_EQ(buffer, bytes_of(5000, 1));
+    expect_broadcast(ranks, other, 5000, 1, 1);
     auto buffer = untouched(10);
     for (unsigned i = 0; i <= Group::kWindow; ++i) {
         group[0]->broadcast(buffer, 1);
-        EXPECT_EQ(ranks.finish(std::vector<Group*>{group[0].get()}),
-                  everywhere(1, i < Group::kWindow ? BBP_OK : BBP_EPEER))
-            << i;
+        EXPECT_EQ(ranks.finish(group[0]), i < Group::kWindow ? BBP_OK : BBP_EPEER) << i;
     }
 }
 
 TEST(Collectives, a_member_that_tells_of_more_than_was_sent_does_not_widen_the_window) {
     GroupRanks ranks(2, 1, 1000);
     const auto group = ranks.open(1, {0, 1});
-    Packet packet;
-    packet.header.type = PacketType::group_flow;
-    packet.header.data = 1;
-    packet.header.tag = 1'000'000;
-    std::vector<std::byte> bytes(kMostPacketBytes);
-    bytes.resize(write(packet, bytes.data()));
-    ranks.ranks.pipes.put(1, 0, bytes);
+    ranks.ranks.pipes.put(1, 0, group_packet(PacketType::group_flow, 1, 1'000'000));
     ranks.ranks.run();
     auto out = bytes_of(10, 1);
     unsigned sent = 0;
@@ -531,15 +486,12 @@ TEST(Collectives, a_members_death_ends_each_operation_at_all_others_and_the_grou
         ranks.kill(1);
         const std::vector<Group*> living = {group[0].get(), group[2].get(), group[3].get()};
         for (Group* member : living) begin(*member, what, buffers[member->own()]);
-        EXPECT_EQ(ranks.finish(living), everywhere(3, BBP_EPEER));
+        EXPECT_EQ(ranks.finish_some(living), everywhere(3, BBP_EPEER));
         for (unsigned again = 0; again < 3; ++again) {
             for (Group* member : living) begin(*member, again, buffers[member->own()]);
-            EXPECT_EQ(ranks.finish(living), everywhere(3, BBP_EPEER));
+            EXPECT_EQ(ranks.finish_some(living), everywhere(3, BBP_EPEER));
         }
-        auto other = buffers_of(3, 2000, 2, 1);
-        begin_broadcast(apart, other, 2);
-        EXPECT_EQ(ranks.finish(apart), everywhere(3, BBP_OK));
-        for (const auto& buffer : other) EXPECT_EQ(buffer, bytes_of(2000, 1));
+        expect_broadcast(ranks, apart, 2000, 2, 1);
     }
 }
 
@@ -552,8 +504,7 @@ TEST(Collectives, what_a_member_had_sent_before_its_death_still_counts) {
     ranks.kill(1);
     group[0]->broadcast(buffers[0], 1);
     group[2]->broadcast(buffers[2], 1);
-    ASSERT_EQ(ranks.finish(std::vector<Group*>{group[0].get(), group[2].get()}),
-              everywhere(2, BBP_OK));
+    ASSERT_EQ(ranks.finish_some({group[0].get(), group[2].get()}), everywhere(2, BBP_OK));
     EXPECT_EQ(buffers[0], bytes_of(200, 1));
     EXPECT_EQ(buffers[2], bytes_of(200, 1));
 }
@@ -570,8 +521,7 @@ TEST(Collectives, a_member_that_has_done_its_part_may_leave_before_the_others_ha
     ranks.ranks.run();
     ASSERT_EQ(group[0]->go_on(), BBP_EAGAIN);  // of member 2
     group[2]->gather(own, nullptr, 0);
-    EXPECT_EQ(ranks.finish(std::vector<Group*>{group[0].get(), group[2].get()}),
-              everywhere(2, BBP_OK));
+    EXPECT_EQ(ranks.finish_some({group[0].get(), group[2].get()}), everywhere(2, BBP_OK));
     EXPECT_NE(received, untouched(30));
 }
 
@@ -583,7 +533,7 @@ TEST(Collectives, what_comes_after_an_operation_has_failed_is_not_written_to_its
         auto received = untouched(30);
         group[0]->gather(own, received.data(), 0);
         ranks.kill(1);
-        ASSERT_EQ(ranks.finish(std::vector<Group*>{group[0].get()}), everywhere(1, BBP_EPEER));
+        ASSERT_EQ(ranks.finish(group[0]), BBP_EPEER);
         if (begins_again) {
             group[0]->gather(own, received.data(), 0);
             ASSERT_EQ(group[0]->go_on(), BBP_EPEER);

@@ -59,7 +59,7 @@ public:
 
     /// Until all of these are over, or nothing has moved for long: their results, BBP_EAGAIN: not
     /// over.
-    std::vector<int> finish(const std::vector<Group*>& groups) {
+    std::vector<int> finish_some(const std::vector<Group*>& groups) {
         std::vector<int> results(groups.size(), BBP_EAGAIN);
         for (unsigned quiet = 0; quiet < kQuiet; ++quiet) {
             for (unsigned r = 0; r < ranks.size(); ++r)
@@ -73,12 +73,12 @@ public:
         }
         return results;
     }
-    std::vector<int> finish(const Opened& opened) { return finish(pointers(opened)); }
-    static std::vector<Group*> pointers(const Opened& opened) {
+    std::vector<int> finish(const Opened& opened) {
         std::vector<Group*> groups;
         for (const auto& group : opened) groups.push_back(group.get());
-        return groups;
+        return finish_some(groups);
     }
+    int finish(const std::unique_ptr<Group>& member) { return finish_some({member.get()})[0]; }
     std::uint64_t multicasts(unsigned rank) {
         return ranks[rank].device.transport_counters().multicasts;
     }
