@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <vector>
 
 namespace rmem::test::gamma {
@@ -23,6 +25,7 @@ namespace rmem::test::gamma {
 struct Seen {
     std::atomic<int> messages{0}, errors{0}, last_error{0}, last_port{-1};
     std::atomic<long> last_length{-1};
+    std::vector<std::uint32_t> numbers;  ///< that messages begin with, as they came
     std::array<std::byte, 65536> buffer{};
 };
 
@@ -40,6 +43,7 @@ inline void start(Rank& me, unsigned nodes, Place place = Place::here()) {
     mine.messages = mine.errors = mine.last_error = 0;
     mine.last_port = -1;
     mine.last_length = -1;
+    mine.numbers.clear();
     static_cast<void>(me);
 }
 
@@ -81,6 +85,50 @@ inline void bind_to(int node, const Bound& b = {}, Place place = Place::here()) 
                                    b.port, GO_BACK, seen().buffer.data(), b.size),
              "gamma_set_active_port", place);
     check_ok(gamma_set_error_handler(b.port, b.on_error), "gamma_set_error_handler", place);
+}
+
+/// How the processes of a test begin.
+struct Begin {
+    /// The node that port 5 is bound to, by `bound`; else of two nodes the other, or none.
+    std::optional<int> to{};
+    Bound bound{};
+    bool is_deaf = false;       ///< takes nothing in but in calls
+    const char* patience = "";  ///< RMEM_GAMMA_PATIENCE
+    unsigned ranks = 0;         ///< of the ring, in several groups; 0: one group
+};
+
+/// The processes of one group, which begin and end together.
+class GammaTest : public Conformance {
+protected:
+    /// Runs the body in each of the nodes, once all have bound what they bind and none is in a call
+    /// any more.
+    static void run_group(unsigned nodes, const Begin& begin, const Body& body) {
+        run(begin.ranks == 0 ? nodes : begin.ranks, [&](Rank& me) {
+            constexpr std::size_t kBound = 899;
+            if (begin.is_deaf) set_variable("RMEM_GAMMA_PROGRESS", "off");
+            if (*begin.patience != '\0') set_variable("RMEM_GAMMA_PATIENCE", begin.patience);
+            start(me, nodes);
+            const auto to = nodes == 2 && !begin.to ? 1 - gamma_my_node() : begin.to;
+            if (to) bind_to(*to, begin.bound);
+            check_ok(gamma_sync(), "gamma_sync");
+            me.raise(kBound);
+            me.await_word(kBound, static_cast<std::uint32_t>(me.ranks));
+            body(me);
+            check_ok(gamma_sync(), "gamma_sync");
+            check_ok(gamma_exit(), "gamma_exit");
+        });
+    }
+    static void run_group(unsigned nodes, const Body& body) { run_group(nodes, {}, body); }
+};
+
+/// Takes in what comes, by a semaphore that nobody signals.
+inline void take_in_until(const std::function<bool()>& holds, const char* what,
+                          Place place = Place::here()) {
+    await([&] { return gamma_test(200, 1) == 0 && holds(); }, what, place);
+}
+inline void serve_until(Rank& me, std::size_t word, std::uint32_t value,
+                        Place place = Place::here()) {
+    take_in_until([&] { return me.shared[word] >= value; }, "the others", place);
 }
 
 inline int send_pattern(unsigned short port, std::size_t size, std::uint64_t seed,

@@ -13,29 +13,25 @@ using ports::gamma::form_groups;
 using ports::gamma::Group;
 using ports::gamma::Request;
 
-TEST(Groups, are_consecutive_ranks_in_the_order_of_ranks) {
-    const std::vector<Request> ranks = {{2, {}}, {2, {}}, {1, {}}, {3, {}}, {3, {}}, {3, {}}};
-    const std::vector<Group> expected = {{0, 1}, {2}, {3, 4, 5}};
-    EXPECT_EQ(form_groups(ranks), expected);
-}
-
-TEST(Groups, groups_that_are_named_keep_their_number_and_the_others_go_round_them) {
-    const std::vector<Request> ranks = {{2, 0}, {2, {}}, {2, 2}, {2, {}}, {2, 2}, {2, 0}, {1, {}}};
-    const std::vector<Group> expected = {{0, 5}, {1, 3}, {2, 4}, {6}};
-    EXPECT_EQ(form_groups(ranks), expected);
-}
-
-TEST(Groups, leave_out_ranks_that_are_no_processes) {
-    const std::vector<Request> ranks = {{0, {}}, {2, {}}, {0, 3}, {2, {}}, {1, 3}, {0, {}}};
-    const std::vector<Group> expected = {{1, 3}, {}, {}, {4}};
-    EXPECT_EQ(form_groups(ranks), expected);
-    EXPECT_EQ(form_groups(std::vector<Request>{{0, {}}}), std::vector<Group>{});
-}
-
-TEST(Groups, may_be_256) {
-    const std::vector<Request> ranks(256, Request{1, {}});
-    EXPECT_EQ(form_groups(ranks).size(), 256U);
-    EXPECT_EQ(form_groups(ranks).back(), Group{255});
+TEST(Groups, are_formed_of_what_ranks_ask_for) {
+    const struct {
+        const char* what;
+        std::vector<Request> ranks;
+        std::vector<Group> groups;
+    } cases[] = {{"consecutive ranks, in the order of ranks",
+                  {{2, {}}, {2, {}}, {1, {}}, {3, {}}, {3, {}}, {3, {}}},
+                  {{0, 1}, {2}, {3, 4, 5}}},
+                 {"those that are named keep their number, and the others go round them",
+                  {{2, 0}, {2, {}}, {2, 2}, {2, {}}, {2, 2}, {2, 0}, {1, {}}},
+                  {{0, 5}, {1, 3}, {2, 4}, {6}}},
+                 {"ranks that are no processes are left out",
+                  {{0, {}}, {2, {}}, {0, 3}, {2, {}}, {1, 3}, {0, {}}},
+                  {{1, 3}, {}, {}, {4}}},
+                 {"none", {{0, {}}}, {}}};
+    for (const auto& one : cases) EXPECT_EQ(form_groups(one.ranks), one.groups) << one.what;
+    const std::vector<Request> most(256, Request{1, {}});
+    EXPECT_EQ(form_groups(most).size(), 256U);
+    EXPECT_EQ(form_groups(most).back(), Group{255});
 }
 
 TEST(Groups, groups_that_contradict_each_other_are_refused_by_name) {
@@ -57,17 +53,15 @@ TEST(GroupsDeathTest, are_checked_to_be_no_more_than_there_are_PIDs) {
     EXPECT_BROKEN(static_cast<void>(form_groups(ranks)));
 }
 
-class GammaGroups : public Conformance {};
+class GammaGroups : public GammaTest {};
 RMEM_ON_ALL_RINGS(GammaGroups);
 
 TEST_P(GammaGroups, share_one_ring_and_send_to_each_other) {
-    run(4, [](Rank& me) {
-        start(me, 2);
+    run_group(2, {.ranks = 4}, [](Rank& me) {
         check_equal(gamma_my_par_pid(), me.rank / 2, "parallel PID");
         check_equal(gamma_my_node(), me.rank % 2, "node");
         check_equal(gamma_how_many_nodes(), 2, "nodes");
         // Port 5 within the group, port 6 to the same node of the other.
-        bind_to(1 - gamma_my_node());
         bind_to(gamma_my_node(), {.port = 6, .to_port = 6, .par_pid = 1 - gamma_my_par_pid()});
         check_ok(bbp_barrier());
         check_ok(send_pattern(5, 3000, static_cast<std::uint64_t>(me.rank)));
@@ -78,14 +72,11 @@ TEST_P(GammaGroups, share_one_ring_and_send_to_each_other) {
         check_ok(gamma_wait(6, 1));
         check_came(3000, static_cast<std::uint64_t>(me.rank ^ 2));
         check_ok(bbp_barrier());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaGroups, a_broadcast_to_another_group_reaches_all_of_it_and_none_of_the_own) {
-    run(4, [](Rank& me) {
-        start(me, 2);
-        bind_to(BROADCAST, {.par_pid = 1});
+    run_group(2, {.to = BROADCAST, .bound = {.par_pid = 1}, .ranks = 4}, [](Rank& me) {
         check_ok(bbp_barrier());
         if (me.rank == 0) check_ok(send_pattern(5, 2000, 1));
         if (gamma_my_par_pid() == 1) {
@@ -95,13 +86,11 @@ TEST_P(GammaGroups, a_broadcast_to_another_group_reaches_all_of_it_and_none_of_t
         check_ok(bbp_barrier());
         check_equal(seen().messages.load(), gamma_my_par_pid(), "messages");
         check_ok(bbp_barrier());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaGroups, have_barriers_of_their_own) {
-    run(4, [](Rank& me) {
-        start(me, 2);
+    run_group(2, {.ranks = 4}, [](Rank& me) {
         if (gamma_my_par_pid() == 0) {
             check_ok(gamma_sync());
             me.raise(0);
@@ -109,7 +98,6 @@ TEST_P(GammaGroups, have_barriers_of_their_own) {
             me.await_word(0, 2);  // the other group's is over before this one's begins
             check_ok(gamma_sync());
         }
-        check_ok(gamma_exit());
     });
 }
 
@@ -168,22 +156,20 @@ TEST_P(GammaGroups, a_rank_that_waits_for_absent_others_is_told_for_whom) {
 TEST_P(GammaGroups, a_killed_process_may_come_back_and_is_missed_once) {
     RankProcesses ring(setup(3));
     enum Word : std::size_t { kBound, kBack, kDone };
-    const Body survivor = [](Rank& me) {
+    const auto bind_both = [](Rank& me, const Bound& bound) {
         start(me, 3);
-        bind_to(2, {.on_error = note_error});
+        bind_to(me.rank == 2 ? 0 : 2, bound);
         bind_to(BROADCAST, {.port = 6, .to_port = 6});
+    };
+    const Body survivor = [&](Rank& me) {
+        bind_both(me, {.on_error = note_error});
         check_ok(gamma_sync());
         if (me.rank == 0) {
             check_ok(send_pattern(5, 8, 1));  // so that numbers differ from a new incarnation's
             check_ok(send_pattern(6, 8, 1));
         }
         me.raise(kBound);
-        await(
-            [&] {
-                gamma_test(100, 1);
-                return me.shared[kBack] != 0;
-            },
-            "the process that comes back");
+        serve_until(me, kBack, 1);
         if (me.rank == 0) {
             check_code(send_pattern(5, 8, 2), GAMMA_EPEER);
             check_equal(seen().errors.load(), 1, "errors");
@@ -192,20 +178,13 @@ TEST_P(GammaGroups, a_killed_process_may_come_back_and_is_missed_once) {
         } else {
             check_ok(gamma_wait(6, 2));
         }
-        await(
-            [&] {
-                gamma_test(100, 1);
-                return me.shared[kDone] != 0;
-            },
-            "the process that has come back");
+        serve_until(me, kDone, 1);
         check_ok(gamma_exit());
     };
     ring.start(0, survivor);
     ring.start(1, survivor);
-    ring.start(2, [](Rank& me) {
-        start(me, 3);
-        bind_to(0);
-        bind_to(BROADCAST, {.port = 6, .to_port = 6});
+    ring.start(2, [&](Rank& me) {
+        bind_both(me, {});
         check_ok(gamma_sync());
         check_ok(gamma_wait(5, 1));
         check_ok(gamma_wait(6, 1));
@@ -214,10 +193,8 @@ TEST_P(GammaGroups, a_killed_process_may_come_back_and_is_missed_once) {
     });
     ring.await_word(kBound, 3);
     ring.kill(2);
-    ring.start(2, [](Rank& me) {
-        start(me, 3);
-        bind_to(0);
-        bind_to(BROADCAST, {.port = 6, .to_port = 6});
+    ring.start(2, [&](Rank& me) {
+        bind_both(me, {});
         me.raise(kBack);
         check_ok(gamma_wait(5, 1));
         check_ok(gamma_wait(6, 1));

@@ -14,19 +14,16 @@
 namespace rmem::test::gamma {
 namespace {
 
-class Gamma : public Conformance {};
+class Gamma : public GammaTest {};
 RMEM_ON_ALL_RINGS(Gamma);
 
 // ---- Life cycle
 
 TEST_P(Gamma, a_program_learns_its_node_and_the_number_of_nodes) {
-    run(3, [](Rank& me) {
-        start(me, 3);
+    run_group(3, [](Rank& me) {
         check_equal(gamma_my_node(), me.rank, "node");
         check_equal(gamma_how_many_nodes(), 3, "nodes");
         check_equal(gamma_my_par_pid(), 0, "parallel PID");
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
@@ -44,8 +41,7 @@ TEST_P(Gamma, without_gamma_init_every_call_is_refused_with_a_sentence) {
 
 TEST_P(Gamma, a_forked_child_is_no_process_of_it) {
     RMEM_SKIP_IF_SIMULATED("its processes cannot fork");
-    run(1, [](Rank& me) {
-        start(me, 1);
+    run_group(1, [](Rank&) {
         Child child([] {
             char byte = 0;
             check_code(gamma_send(5, &byte, 1), GAMMA_EINVAL);
@@ -56,7 +52,6 @@ TEST_P(Gamma, a_forked_child_is_no_process_of_it) {
                   gamma_last_error());
         });
         check_equal(child.wait(), 0, "how the child ends");
-        check_ok(gamma_exit());
     });
 }
 
@@ -80,8 +75,7 @@ TEST_P(Gamma, a_process_is_in_one_virtual_gamma_and_may_join_again_after_it_has_
 // ---- Binding
 
 TEST_P(Gamma, what_cannot_be_bound_is_refused) {
-    run(1, [](Rank& me) {
-        start(me, 1);
+    run_group(1, [](Rank&) {
         char in[8];
         const auto bind = [&](unsigned short port, unsigned short node, unsigned char pid,
                               unsigned short to, unsigned short semaphore, unsigned char kind,
@@ -105,13 +99,11 @@ TEST_P(Gamma, what_cannot_be_bound_is_refused) {
         check_code(gamma_set_error_handler(5, note_error), GAMMA_EPORT);
         check_ok(bind(254, 0, 0, 254, 255, GO_BACK, in));
         check_code(gamma_post_recv(254, nullptr, 1), GAMMA_EINVAL);
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, a_send_without_a_bound_port_or_with_a_null_pointer_is_refused) {
-    run(1, [](Rank& me) {
-        start(me, 1);
+    run_group(1, [](Rank&) {
         char byte = 0;
         check_code(gamma_send(5, &byte, 1), GAMMA_EPORT);
         check_code(gamma_send(255, &byte, 1), GAMMA_EPORT);
@@ -120,17 +112,13 @@ TEST_P(Gamma, a_send_without_a_bound_port_or_with_a_null_pointer_is_refused) {
         check_code(gamma_send(5, nullptr, 1), GAMMA_EINVAL);
         check_code(gamma_send_2p(5, &byte, 1, nullptr, 1), GAMMA_EINVAL);
         check_code(gamma_send(5, &byte, 0x100000000UL), GAMMA_ESIZE);
-        check_ok(gamma_exit());
     });
 }
 
 // ---- Messages
 
 TEST_P(Gamma, a_message_of_each_length_arrives_intact_in_the_bound_buffer) {
-    run(2, [](Rank& me) {
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
+    run_group(2, [](Rank& me) {
         // Around what goes beside the flag word, into a slot, into a frame, and into several.
         for (const std::size_t size : Sizes({0, 1, 8, 19, 20, 21, 51, 52, 53, 1000, 1499, 1500,
                                              1501, 2999, 3000, 3001, 20000, 65536})) {
@@ -140,15 +128,11 @@ TEST_P(Gamma, a_message_of_each_length_arrives_intact_in_the_bound_buffer) {
             if (me.rank == 1) check_ok(send_pattern(5, size, size));
         }
         check_equal(seen().errors.load(), 0, "errors");
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, two_pieces_arrive_as_one_message) {
-    run(2, [](Rank& me) {
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
+    run_group(2, [](Rank& me) {
         for (const std::size_t size : Sizes({6, 40, 1400, 5000})) {
             auto bytes = pattern(size, size);
             for (const std::size_t first : {std::size_t{0}, std::size_t{3}, size / 2, size}) {
@@ -162,43 +146,11 @@ TEST_P(Gamma, two_pieces_arrive_as_one_message) {
                 check_ok(gamma_sync());
             }
         }
-        check_ok(gamma_exit());
-    });
-}
-
-TEST_P(Gamma, messages_of_one_process_to_one_port_arrive_in_the_order_sent) {
-    run(2, [](Rank& me) {
-        start(me, 2);
-        static constexpr std::size_t kSizes[] = {8, 700, 4, 4000, 60, 16};
-        static std::atomic<int> in_order;
-        in_order = 0;
-        const auto check_order = [] {
-            std::uint32_t number = 0;
-            std::memcpy(&number, seen().buffer.data(), sizeof number);
-            if (number == static_cast<std::uint32_t>(seen().messages++)) ++in_order;
-            gamma_signal(gamma_active_port);
-        };
-        bind_to(1 - gamma_my_node(), {.on_message = check_order});
-        check_ok(gamma_sync());
-        const int messages = thrifty(600);
-        if (me.rank == 0) {
-            std::vector<std::byte> bytes(4000);
-            for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(messages); ++i) {
-                std::memcpy(bytes.data(), &i, sizeof i);
-                check_ok(gamma_send_flowctl(5, bytes.data(), kSizes[i % std::size(kSizes)]));
-            }
-        } else {
-            check_ok(gamma_wait(5, messages));
-            check_equal(in_order.load(), messages, "messages in order");
-        }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, a_process_may_send_to_itself) {
-    run(1, [](Rank& me) {
-        start(me, 1);
+    run_group(1, [](Rank&) {
         bind_to(0, {.to_port = 6});
         bind_to(0, {.port = 6});
         for (const std::size_t size : Sizes({8, 1000, 10000})) {
@@ -206,13 +158,11 @@ TEST_P(Gamma, a_process_may_send_to_itself) {
             check_ok(gamma_wait(6, 1));
             check_came(size, size);
         }
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, a_passive_port_signals_its_semaphore_at_each_arrival) {
-    run(2, [](Rank& me) {
-        start(me, 2);
+    run_group(2, [](Rank&) {
         int in = 0, out = 77;
         check_ok(gamma_set_passive_port(9, static_cast<unsigned short>(1 - gamma_my_node()), 0, 9,
                                         100, GO_BACK, &in, sizeof in));
@@ -222,14 +172,11 @@ TEST_P(Gamma, a_passive_port_signals_its_semaphore_at_each_arrival) {
         check_equal(in, 77, "what came");
         check_equal(gamma_msglen, 4, "gamma_msglen");
         check_equal(gamma_active_port, 9, "gamma_active_port");
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, setport_binds_both_handlers_and_the_semaphore_of_the_ports_number) {
-    run(2, [](Rank& me) {
-        start(me, 2);
+    run_group(2, [](Rank& me) {
         check_ok(gamma_setport(7, 0, 1 - gamma_my_node(), 7, count_and_signal,
                                note_error_and_signal, seen().buffer.data(), 10));
         check_ok(gamma_sync());
@@ -242,16 +189,13 @@ TEST_P(Gamma, setport_binds_both_handlers_and_the_semaphore_of_the_ports_number)
             check_code(gamma_wait(7, 1), GAMMA_ESIGNAL);
             check_equal(seen().last_error.load(), GAMMA_EOVERLONG, "the error");
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 // ---- Handlers
 
 TEST_P(Gamma, a_handler_may_bind_a_fresh_buffer_so_that_messages_do_not_overlap) {
-    run(2, [](Rank& me) {
-        start(me, 2);
+    run_group(2, [](Rank& me) {
         const auto rotate = [] {
             Seen& mine = seen();
             const int next = (mine.messages++ + 1) % 4;
@@ -268,16 +212,11 @@ TEST_P(Gamma, a_handler_may_bind_a_fresh_buffer_so_that_messages_do_not_overlap)
                 check_bytes(seen().buffer.data() + i * 3000, 2000, i);
             }
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, without_a_fresh_buffer_the_next_message_overlaps_the_one_before) {
-    run(2, [](Rank& me) {
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
+    run_group(2, [](Rank& me) {
         if (me.rank == 0) {
             check_ok(send_pattern(5, 500, 1));
             check_ok(send_pattern(5, 500, 2));
@@ -285,14 +224,11 @@ TEST_P(Gamma, without_a_fresh_buffer_the_next_message_overlaps_the_one_before) {
             check_ok(gamma_wait(5, 2));
             check_came(500, 2);
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, a_handler_may_send_and_its_answer_comes_back) {
-    run(2, [](Rank& me) {
-        start(me, 2);
+    run_group(2, [](Rank& me) {
         const auto answer = [] { gamma_send(gamma_active_port, seen().buffer.data(), 2000); };
         bind_to(1 - gamma_my_node(), {.on_message = me.rank == 1 ? +answer : count_and_signal});
         check_ok(gamma_sync());
@@ -302,65 +238,11 @@ TEST_P(Gamma, a_handler_may_send_and_its_answer_comes_back) {
             check_ok(gamma_wait(5, 1));
             check_came(2000, static_cast<std::uint64_t>(i));
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
-    });
-}
-
-TEST_P(Gamma, handlers_run_while_the_program_computes_without_a_call) {
-    RMEM_SKIP_IF_SIMULATED("there are no threads");
-    run(2, [](Rank& me) {
-        start(me, 2);
-        const auto answer = [] {
-            note_message();
-            gamma_send(gamma_active_port, seen().buffer.data(), 8);
-        };
-        bind_to(1 - gamma_my_node(), {.on_message = me.rank == 1 ? +answer : count_and_signal});
-        check_ok(gamma_sync());
-        constexpr int kRounds = 20;
-        if (me.rank == 1) {
-            Seen& mine = seen();
-            // No call of the library in here:
-            await([&] { return mine.messages == kRounds; }, "handlers in a computing program");
-        }
-        for (int i = 0; me.rank == 0 && i < kRounds; ++i) {
-            check_ok(send_pattern(5, 8, static_cast<std::uint64_t>(i)));
-            check_ok(gamma_wait(5, 1));
-            check_came(8, static_cast<std::uint64_t>(i));
-        }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
-    });
-}
-
-TEST_P(Gamma, without_the_progress_thread_handlers_run_in_calls_alone) {
-    run(2, [](Rank& me) {
-        set_variable("RMEM_GAMMA_PROGRESS", "off");
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
-        if (me.rank == 0) {
-            check_ok(send_pattern(5, 8, 1));
-            me.raise(0);
-            me.await_word(1);
-        } else {
-            me.await_word(0);
-            rest(std::chrono::milliseconds(20));
-            check_equal(seen().messages.load(), 0, "handlers outside of calls");
-            check_ok(gamma_wait(5, 1));
-            check_came(8, 1);
-            me.raise(1);
-        }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, in_gamma_atomic_no_handler_runs) {
-    run(2, [](Rank& me) {
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
+    run_group(2, [](Rank& me) {
         if (me.rank == 0) {
             me.await_word(0);
             check_ok(send_pattern(5, 8, 1));
@@ -385,16 +267,13 @@ TEST_P(Gamma, in_gamma_atomic_no_handler_runs) {
             check_came(8, 1);
         }
         check_code(gamma_atomic(nullptr), GAMMA_EINVAL);
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 // ---- Semaphores
 
 TEST_P(Gamma, a_semaphore_counts_signals_and_wait_takes_as_many_as_it_is_told) {
-    run(1, [](Rank& me) {
-        start(me, 1);
+    run_group(1, [](Rank&) {
         check_equal(gamma_test(3, 1), 0, "no signal");
         for (int i = 0; i < 5; ++i) check_ok(gamma_signal(3));
         check_equal(gamma_test(3, 6), 0, "too few");
@@ -405,13 +284,11 @@ TEST_P(Gamma, a_semaphore_counts_signals_and_wait_takes_as_many_as_it_is_told) {
         check_code(gamma_wait(256, 1), GAMMA_EPORT);
         check_code(gamma_wait(3, -1), GAMMA_EINVAL);
         check_code(gamma_signal(300), GAMMA_EPORT);
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(Gamma, sigerr_ends_the_wait_with_an_error_once_and_after_the_signals) {
-    run(1, [](Rank& me) {
-        start(me, 1);
+    run_group(1, [](Rank&) {
         check_ok(gamma_signal(3));
         check_ok(gamma_sigerr(3));
         check_ok(gamma_wait(3, 1));
@@ -420,15 +297,13 @@ TEST_P(Gamma, sigerr_ends_the_wait_with_an_error_once_and_after_the_signals) {
         check_ok(gamma_sigerr(3));
         check_code(gamma_test(3, 1), GAMMA_ESIGNAL);
         check_code(gamma_sigerr(300), GAMMA_EPORT);
-        check_ok(gamma_exit());
     });
 }
 
 // ---- Barrier, time, memory
 
 TEST_P(Gamma, nobody_leaves_the_barrier_before_all_have_come) {
-    run(5, [](Rank& me) {
-        start(me, 5);
+    run_group(5, [](Rank& me) {
         const auto rounds = static_cast<std::uint32_t>(thrifty(40));
         for (std::uint32_t i = 1; i <= rounds; ++i) {
             me.raise(0);
@@ -436,19 +311,16 @@ TEST_P(Gamma, nobody_leaves_the_barrier_before_all_have_come) {
             check(me.shared[0] >= i * 5, "all have come");
             check_ok(gamma_sync());
         }
-        check_equal(counted("barriers"), 2 * rounds, "barriers");
-        check_ok(gamma_exit());
+        check_equal(counted("barriers"), 1 + 2 * rounds, "barriers");
     });
 }
 
 TEST_P(Gamma, time_goes_on_and_its_difference_is_in_microseconds) {
-    run(1, [](Rank& me) {
-        start(me, 1);
+    run_group(1, [](Rank&) {
         const gamma_time_t before = gamma_time();
         rest(std::chrono::milliseconds(3));
         const double passed = gamma_time_diff(before, gamma_time());
         check(passed >= 2900, "three milliseconds");
-        check_ok(gamma_exit());
     });
 }
 

@@ -7,7 +7,7 @@
 #include "billboard/process/process_endpoint.hpp"
 #include "ports/gamma/frame.hpp"
 
-#include <functional>
+#include <map>
 
 namespace rmem::test::gamma {
 namespace {
@@ -16,7 +16,7 @@ using ports::gamma::both_words;
 using ports::gamma::Header;
 using ports::gamma::Kind;
 
-class GammaReceiving : public Conformance {};
+class GammaReceiving : public GammaTest {};
 RMEM_ON_ALL_RINGS(GammaReceiving);
 
 enum Word : std::size_t { kSent, kRead, kDone };
@@ -47,221 +47,146 @@ Header message(unsigned port) {
     return {Kind::message, 0, port, 0, 5};
 }
 
-/// Rank 0 writes frames by `hostile`, rank 1 takes in until `enough`, and is then sound.
-void attack(const RingSetup& setup, const std::function<void()>& hostile,
-            const std::function<bool()>& enough, const std::function<void()>& then) {
-    RankProcesses ring(setup);
-    ring.start_all([&](Rank& me) {
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
-        if (me.rank == 0) {
-            hostile();
-        } else {
-            await(
-                [&] {
-                    gamma_test(5, 1);
-                    return enough();
-                },
-                "the frames");
-            then();
-        }
-        check_ok(gamma_sync());
-        if (me.rank == 1) check_ok(send_pattern(5, 100, 3));
-        if (me.rank == 0) {
-            check_ok(gamma_wait(5, 1));
-            check_came(100, 3);
-        }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
-    });
-    ring.finish();
+/// The two halves of a message of 100 bytes of the seed 1.
+std::array<std::vector<std::byte>, 2> halves(std::uint32_t first) {
+    const auto bytes = pattern(100, 1);
+    std::array both{part(first, 100, 0, 50), part(first + 1, 100, 50, 50)};
+    for (std::size_t i = 0; i < 2; ++i) std::memcpy(both[i].data() + 16, bytes.data() + 50 * i, 50);
+    return both;
 }
 
-TEST_P(GammaReceiving, a_message_longer_than_the_buffer_is_not_delivered_and_told) {
-    for (const std::size_t size : Sizes({17, 1000, 20000})) {
-        RankProcesses ring(setup(2));
-        ring.start_all([size](Rank& me) {
-            start(me, 2);
-            bind_to(1 - gamma_my_node(), {.on_error = note_error, .size = size - 1});
-            seen().buffer.fill(std::byte{7});
-            check_ok(gamma_sync());
+using Frames = std::vector<std::vector<std::byte>>;
+
+/// What rank 0 writes, and what rank 1 then finds.
+struct Attack {
+    const char* what;
+    Frames frames;
+    int messages;  ///< taken in
+    long last_length;
+    int errors, last_error;  ///< 0: any
+    std::map<const char*, long long> counted;
+};
+
+TEST_P(GammaReceiving, an_error_at_a_port_without_error_handler_is_told_to_the_waiting_call) {
+    run_group(2, {.bound = {.on_error = nullptr, .size = 8}}, [](Rank& me) {
+        if (me.rank == 0) check_ok(send_pattern(5, 9, 1));
+        if (me.rank == 1) check_code(gamma_wait(5, 1), GAMMA_EOVERLONG);
+    });
+}
+
+const std::vector<Attack>& attacks() {
+    constexpr unsigned kParts = ports::gamma::kParts;
+    const Header good = message(5);
+    static const std::vector<Attack> all = {
+        {"a gap in the numbers is a loss, and what comes after it is delivered",
+         {raw(good, 0, 8), raw(good, 4, 9)},
+         2,
+         9,
+         1,
+         GAMMA_ELOST,
+         {{"frames_lost", 3}}},
+        {"a frame that comes again is refused",
+         {raw(good, 0, 8), raw(good, 0, 8), raw(good, 1, 8)},
+         2,
+         8,
+         0,
+         0,
+         {{"frames_refused", 1}}},
+        {"frames that no process writes are refused, one and all",
+         {{},
+          std::vector<std::byte>(7),
+          raw({static_cast<Kind>(0), 0, 5, 0, 5}, 0, 8),
+          raw({static_cast<Kind>(15), 0, 5, 0, 5}, 0, 8),
+          raw({Kind::message, 0, 255, 0, 5}, 0, 8),
+          raw({Kind::message, 0, 5, 9, 5}, 0, 8),       // another group's
+          raw({Kind::message, 12, 5, 0, 5}, 0, 8),      // unknown flags
+          raw({Kind::message, kParts, 5, 0, 5}, 0, 8),  // no payload
+          raw({Kind::message, kParts, 5, 0, 5}, 0, 3),
+          raw({Kind::lost, 0, 255, 0, 5}, 9, 0),
+          raw({Kind::lost, 0, 5, 0, 5}, 9, 1),
+          raw({Kind::barrier, 0, 255, 0, 8}, 9, 0),
+          raw({Kind::barrier, 0, 5, 0, 0}, 9, 0),
+          raw({Kind::hello, 0, 0, 0, 0}, 0, 0),
+          raw({Kind::hello, 0, 0, 0, 0}, 0, 9),
+          raw({Kind::hello, 1, 0, 0, 0}, 0, 8),
+          raw(good, 0, 8)},
+         1,
+         8,
+         0,
+         0,
+         {{"frames_refused", 16}}},
+        {"parts that do not fit together break their message alone",
+         {part(0, 100, 0, 50), part(1, 100, 60, 40),  // another offset
+          part(2, 100, 0, 50), part(3, 200, 50, 50),  // another size
+          part(4, 100, 0, 50), part(5, 100, 50, 51),  // too long
+          part(6, 10, 0, 11),                         // too long from its beginning
+          part(7, 0xffffffff, 0xfffffff0, 100), part(8, 100, 0, 50), raw(good, 9, 8),  // breaks off
+          raw(good, 10, 9)},
+         1,
+         9,
+         4,
+         0,
+         {{"messages_broken", 4}, {"frames_refused", 1}, {"frames_skipped", 1}}}};
+    return all;
+}
+
+TEST_P(GammaReceiving, frames_that_do_not_fit_are_counted_and_the_process_is_sound_afterwards) {
+    for (const Attack& attack : attacks()) {
+        run_group(2, [&](Rank& me) {
             if (me.rank == 0) {
-                check_ok(send_pattern(5, size, 1));
-                check_ok(send_pattern(5, size - 1, 2));
-            } else {
+                for (const auto& frame : attack.frames) send_raw(1, frame);
                 check_ok(gamma_wait(5, 1));
-                check_equal(seen().messages.load(), 1, "messages");
-                check_equal(seen().errors.load(), 1, "errors");
-                check_equal(seen().last_error.load(), GAMMA_EOVERLONG, "the error");
-                check_came(size - 1, 2);
-                check(seen().buffer[size - 1] == std::byte{7}, "nothing behind the buffer");
-                check_equal(counted("messages_overlong"), 1, "counted");
+                return check_came(100, 3);
             }
-            check_ok(gamma_sync());
-            check_ok(gamma_exit());
+            take_in_until([&] { return seen().messages == attack.messages; }, attack.what);
+            check_equal(seen().last_length.load(), attack.last_length, attack.what);
+            check_equal(seen().errors.load(), attack.errors, attack.what);
+            if (attack.last_error != 0)
+                check_equal(seen().last_error.load(), attack.last_error, attack.what);
+            for (const auto& [name, value] : attack.counted)
+                check_equal(counted(name), value, fmt::format("{}: {}", attack.what, name));
+            check_ok(send_pattern(5, 100, 3));
         });
-        ring.finish();
     }
 }
 
-TEST_P(GammaReceiving, an_error_at_a_port_without_error_handler_is_told_to_the_waiting_call) {
-    run(2, [](Rank& me) {
-        start(me, 2);
-        bind_to(1 - gamma_my_node(), {.on_error = nullptr, .size = 8});
-        check_ok(gamma_sync());
-        if (me.rank == 0) check_ok(send_pattern(5, 9, 1));
-        if (me.rank == 1) check_code(gamma_wait(5, 1), GAMMA_EOVERLONG);
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
-    });
-}
-
-TEST_P(GammaReceiving, what_comes_to_an_unbound_port_is_counted_and_dropped) {
-    run(2, [](Rank& me) {
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        if (me.rank == 0) bind_to(1, {.port = 6, .to_port = 200});
-        check_ok(gamma_sync());
-        if (me.rank == 0) {
-            check_ok(send_pattern(6, 8, 1));
-            check_ok(send_pattern(6, 5000, 1));
-            check_ok(send_pattern(5, 8, 2));
-        } else {
-            check_ok(gamma_wait(5, 1));
-            check_came(8, 2);
-            check_equal(counted("frames_unbound"), 1 + 4, "frames");
-        }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
-    });
-}
-
-TEST_P(GammaReceiving, a_gap_in_the_numbers_is_a_loss_and_what_comes_after_it_is_delivered) {
-    attack(
-        setup(2),
-        [] {
-            send_raw(1, raw(message(5), 0, 8));
-            send_raw(1, raw(message(5), 4, 9));  // 1 to 3 are missing
-        },
-        [] { return seen().messages == 2; },
-        [] {
-            check_equal(counted("frames_lost"), 3, "frames lost");
-            check_equal(seen().errors.load(), 1, "errors");
-            check_equal(seen().last_error.load(), GAMMA_ELOST, "the error");
-            check_equal(seen().last_length.load(), 9, "what came after");
-        });
-}
-
-TEST_P(GammaReceiving, a_frame_that_comes_again_is_refused) {
-    attack(
-        setup(2),
-        [] {
-            send_raw(1, raw(message(5), 0, 8));
-            send_raw(1, raw(message(5), 0, 8));
-            send_raw(1, raw(message(5), 1, 8));
-        },
-        [] { return seen().messages == 2; },
-        [] { check_equal(counted("frames_refused"), 1, "frames refused"); });
-}
-
-TEST_P(GammaReceiving, frames_that_no_process_writes_are_refused_one_and_all) {
-    static constexpr int kFrames = 16;
-    attack(
-        setup(2),
-        [] {
-            const Header good = message(5);
-            send_raw(1, {});
-            send_raw(1, std::vector<std::byte>(7));
-            send_raw(1, raw({static_cast<Kind>(0), 0, 5, 0, 5}, 0, 8));
-            send_raw(1, raw({static_cast<Kind>(15), 0, 5, 0, 5}, 0, 8));
-            send_raw(1, raw({Kind::message, 0, 255, 0, 5}, 0, 8));
-            send_raw(1, raw({Kind::message, 0, 5, 9, 5}, 0, 8));   // another group's
-            send_raw(1, raw({Kind::message, 12, 5, 0, 5}, 0, 8));  // unknown flags
-            send_raw(1, raw({Kind::message, ports::gamma::kParts, 5, 0, 5}, 0, 8));  // no payload
-            send_raw(1, raw({Kind::message, ports::gamma::kParts, 5, 0, 5}, 0, 3));
-            send_raw(1, raw({Kind::lost, 0, 255, 0, 5}, 9, 0));
-            send_raw(1, raw({Kind::lost, 0, 5, 0, 5}, 9, 1));
-            send_raw(1, raw({Kind::barrier, 0, 255, 0, 8}, 9, 0));
-            send_raw(1, raw({Kind::barrier, 0, 5, 0, 0}, 9, 0));
-            send_raw(1, raw({Kind::hello, 0, 0, 0, 0}, 0, 0));
-            send_raw(1, raw({Kind::hello, 0, 0, 0, 0}, 0, 9));
-            send_raw(1, raw({Kind::hello, 1, 0, 0, 0}, 0, 8));
-            send_raw(1, raw(good, 0, 8));
-        },
-        [] { return seen().messages == 1; },
-        [] {
-            check_equal(counted("frames_refused"), kFrames, "frames refused");
-            check_equal(seen().errors.load(), 0, "errors");
-        });
-}
-
-TEST_P(GammaReceiving, parts_that_do_not_fit_together_break_their_message_alone) {
-    attack(
-        setup(2),
-        [] {
-            std::uint32_t n = 0;
-            send_raw(1, part(n++, 100, 0, 50));
-            send_raw(1, part(n++, 100, 60, 40));  // another offset
-            send_raw(1, part(n++, 100, 0, 50));
-            send_raw(1, part(n++, 200, 50, 50));  // another size
-            send_raw(1, part(n++, 100, 0, 50));
-            send_raw(1, part(n++, 100, 50, 51));  // too long
-            send_raw(1, part(n++, 10, 0, 11));    // too long from its beginning
-            send_raw(1, part(n++, 0xffffffff, 0xfffffff0, 100));
-            send_raw(1, part(n++, 100, 0, 50));
-            send_raw(1, raw(message(5), n++, 8));  // breaks off
-            send_raw(1, raw(message(5), n++, 9));
-        },
-        [] { return seen().messages == 1; },
-        [] {
-            check_equal(counted("messages_broken"), 4, "broken messages");
-            check_equal(seen().errors.load(), 4, "errors");
-            check_equal(counted("frames_refused"), 1, "refused");
-            check_equal(counted("frames_skipped"), 1, "skipped");
-            check_equal(seen().last_length.load(), 9, "the sound message");
-        });
-}
-
 TEST_P(GammaReceiving, random_frames_do_no_harm) {
-    attack(
-        setup(2),
-        [] {
-            std::uint64_t random = 12345;
-            for (int i = 0; i < 300; ++i) {
-                const std::size_t size = next_random(random) % 100;
-                auto frame = pattern(size, next_random(random));
-                // Mostly of a kind that there is, to ports that are bound or nearly; no hello,
-                // which begins again.
-                if (size >= 8 && i % 4 != 0) {
-                    const Header header{static_cast<Kind>(1 + next_random(random) % 3),
-                                        static_cast<unsigned>(next_random(random) % 4),
-                                        static_cast<unsigned>(5 + next_random(random) % 2), 0, 5};
-                    ports::gamma::put_word(frame.data(), 0, header.word());
-                    ports::gamma::put_word(frame.data(), 4,
-                                           static_cast<std::uint32_t>(next_random(random) % 400));
-                } else if (size >= 4) {
-                    frame[0] = std::byte{0xff};
-                }
-                send_raw(1, frame);
+    run_group(2, [](Rank& me) {
+        if (me.rank == 1) {
+            take_in_until([] { return seen().last_length == 8 && counted("frames_refused") > 50; },
+                          "the frames");
+            return check_ok(send_pattern(5, 100, 3));
+        }
+        std::uint64_t random = 12345;
+        for (int i = 0; i < 300; ++i) {
+            const std::size_t size = next_random(random) % 100;
+            auto frame = pattern(size, next_random(random));
+            // Mostly of a kind that there is, to ports that are bound or nearly; no hello, which
+            // begins again.
+            if (size >= 8 && i % 4 != 0) {
+                const Header header{static_cast<Kind>(1 + next_random(random) % 3),
+                                    static_cast<unsigned>(next_random(random) % 4),
+                                    static_cast<unsigned>(5 + next_random(random) % 2), 0, 5};
+                ports::gamma::put_word(frame.data(), 0, header.word());
+                ports::gamma::put_word(frame.data(), 4,
+                                       static_cast<std::uint32_t>(next_random(random) % 400));
+            } else if (size >= 4) {
+                frame[0] = std::byte{0xff};
             }
-            send_raw(1, raw(message(5), 0x7000, 8));
-        },
-        [] { return seen().last_length == 8 && counted("frames_refused") > 50; }, [] {});
+            send_raw(1, frame);
+        }
+        send_raw(1, raw(message(5), 0x7000, 8));
+        check_ok(gamma_wait(5, 1));
+        check_came(100, 3);
+    });
 }
 
 // ---- Ports in use
 
 TEST_P(GammaReceiving, other_senders_to_a_port_wait_while_a_longer_message_comes_in) {
-    run(3, [](Rank& me) {
-        start(me, 3);
-        bind_to(2);
-        check_ok(gamma_sync());
+    run_group(3, {.to = 2}, [](Rank& me) {
         if (me.rank == 0) {
-            const auto bytes = pattern(100, 1);
-            auto begin = part(0, 100, 0, 50), end = part(1, 100, 50, 50);
-            std::memcpy(begin.data() + 16, bytes.data(), 50);
-            std::memcpy(end.data() + 16, bytes.data() + 50, 50);
+            const auto [begin, end] = halves(0);
             send_raw(2, begin);
             for (int i = 0; i < 2; ++i) check_ok(gamma_sync());
             me.await_word(kRead);
@@ -282,14 +207,11 @@ TEST_P(GammaReceiving, other_senders_to_a_port_wait_while_a_longer_message_comes
             check_came(40, 2);
             check_equal(seen().errors.load(), 0, "errors");
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaReceiving, a_port_whose_handler_runs_takes_nothing_in_until_it_returns_or_binds_again) {
-    run(2, [](Rank& me) {
-        start(me, 2);
+    run_group(2, [](Rank& me) {
         static std::array<std::array<int, 2>, 2> found;
         found = {};
         // Takes in while it runs: nothing of its own port, until it has bound it again.
@@ -316,22 +238,14 @@ TEST_P(GammaReceiving, a_port_whose_handler_runs_takes_nothing_in_until_it_retur
             check_bytes(seen().buffer.data(), 2000, 1);
             check_bytes(seen().buffer.data() + 4000, 2000, 2);
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaReceiving, a_message_that_is_coming_in_goes_on_in_the_buffer_bound_meanwhile) {
-    run(2, [](Rank& me) {
-        start(me, 2);
-        bind_to(1 - gamma_my_node(), {.on_error = note_error, .size = 1000});
-        check_ok(gamma_sync());
-        const auto bytes = pattern(100, 1);
+    run_group(2, {.bound = {.on_error = note_error, .size = 1000}}, [](Rank& me) {
         for (std::uint32_t round = 0; round < 2; ++round) {
             if (me.rank == 0) {
-                auto begin = part(2 * round, 100, 0, 50), end = part(2 * round + 1, 100, 50, 50);
-                std::memcpy(begin.data() + 16, bytes.data(), 50);
-                std::memcpy(end.data() + 16, bytes.data() + 50, 50);
+                const auto [begin, end] = halves(2 * round);
                 send_raw(1, begin);
                 check_ok(gamma_sync());
                 me.await_word(kRead, round + 1);
@@ -351,7 +265,6 @@ TEST_P(GammaReceiving, a_message_that_is_coming_in_goes_on_in_the_buffer_bound_m
             }
             check_ok(gamma_sync());
         }
-        check_ok(gamma_exit());
     });
 }
 
@@ -360,8 +273,7 @@ TEST_P(GammaReceiving, a_message_that_is_coming_in_goes_on_in_the_buffer_bound_m
 TEST_P(GammaReceiving, a_handler_that_does_not_return_can_be_seen_by_others) {
     RMEM_SKIP_IF_SIMULATED("a process sees its own counters alone");
     if (is_remote(parse_link(GetParam().link))) GTEST_SKIP() << "counters are a host's own node's";
-    run(2, [](Rank& me) {
-        start(me, 2);
+    run_group(2, [](Rank& me) {
         static Rank* rank;
         rank = &me;
         const auto stuck = [] {
@@ -386,8 +298,6 @@ TEST_P(GammaReceiving, a_handler_that_does_not_return_can_be_seen_by_others) {
         }
         check_code(static_cast<int>(gamma_counter(0, 5, "handlers_begun")), GAMMA_ENODE);
         check_code(static_cast<int>(gamma_counter(0, 0, "no such")), GAMMA_EINVAL);
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 

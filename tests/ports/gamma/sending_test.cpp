@@ -10,57 +10,10 @@
 namespace rmem::test::gamma {
 namespace {
 
-class GammaSending : public Conformance {};
+class GammaSending : public GammaTest {};
 RMEM_ON_ALL_RINGS(GammaSending);
 
 enum Word : std::size_t { kSent, kRead, kTaken, kDone };
-
-/// Sends best-effort messages to node 1, which does not read, until some were lost. How many in
-/// all.
-std::uint32_t send_until_overrun(std::size_t size) {
-    std::uint32_t sent = 0;
-    while (counted("frames_overrun") < 3) {
-        check(sent < 2000, "messages nobody reads are lost some time");
-        check_ok(send_pattern(5, size, sent++, false));
-    }
-    return sent;
-}
-
-TEST_P(GammaSending, a_process_that_does_not_read_for_too_long_is_overrun_and_told_of_each_loss) {
-    for (const std::size_t size : Sizes({8, 700})) {
-        RankProcesses ring(setup(2));
-        ring.start_all([size](Rank& me) {
-            set_variable("RMEM_GAMMA_PROGRESS", "off");
-            set_variable("RMEM_GAMMA_PATIENCE", "2ms");
-            start(me, 2);
-            bind_to(1 - gamma_my_node());
-            check_ok(gamma_sync());
-            if (me.rank == 0) {
-                me.shared[kSent] = send_until_overrun(size);
-                me.await_word(kRead);
-                check_ok(send_pattern(5, size, 7));  // and it goes on
-            } else {
-                me.await_word(kSent);
-                me.raise(kRead);
-                const int sent = static_cast<int>(me.shared[kSent]) + 1;
-                await(
-                    [&] {
-                        const int result = gamma_test(5, 1);
-                        if (result < 0) check_code(result, GAMMA_ESIGNAL);
-                        return seen().messages + counted("frames_lost") == sent;
-                    },
-                    "each message, or its loss");
-                check(seen().errors >= 1, "the error handler is told");
-                check_equal(seen().last_error.load(), GAMMA_ELOST, "the error");
-                check_came(size, 7);
-            }
-            me.raise(kDone);
-            me.await_word(kDone, 2);
-            check_ok(gamma_exit());
-        });
-        ring.finish();
-    }
-}
 
 TEST_P(GammaSending, a_loss_at_the_end_is_told_though_nothing_comes_after_it) {
     run(2, [](Rank& me) {
@@ -70,15 +23,17 @@ TEST_P(GammaSending, a_loss_at_the_end_is_told_though_nothing_comes_after_it) {
         bind_to(1 - gamma_my_node());
         check_ok(gamma_sync());
         if (me.rank == 0) {
-            me.shared[kSent] = send_until_overrun(700);
-            check_ok(gamma_exit());  // tells before it leaves
-            return;
+            std::uint32_t sent = 0;
+            while (counted("frames_overrun") < 3) {
+                check(sent < 2000, "messages nobody reads are lost some time");
+                check_ok(send_pattern(5, 700, sent++, false));
+            }
+            me.shared[kSent] = sent;
+            return check_ok(gamma_exit());  // tells before it leaves
         }
         me.await_word(kSent);
-        await(
+        take_in_until(
             [&] {
-                const int result = gamma_test(5, 1);
-                if (result < 0) check_code(result, GAMMA_ESIGNAL);
                 return seen().messages + counted("frames_lost") ==
                        static_cast<int>(me.shared[kSent]);
             },
@@ -88,12 +43,7 @@ TEST_P(GammaSending, a_loss_at_the_end_is_told_though_nothing_comes_after_it) {
 }
 
 TEST_P(GammaSending, a_message_in_parts_that_loses_one_is_not_delivered) {
-    run(2, [](Rank& me) {
-        set_variable("RMEM_GAMMA_PROGRESS", "off");
-        set_variable("RMEM_GAMMA_PATIENCE", "2ms");
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
+    run_group(2, {.is_deaf = true, .patience = "2ms"}, [](Rank& me) {
         if (me.rank == 0) {
             check_ok(send_pattern(5, 65'000, 1, false));  // more than lies anywhere
             check(counted("frames_overrun") > 0, "frames are lost");
@@ -109,18 +59,11 @@ TEST_P(GammaSending, a_message_in_parts_that_loses_one_is_not_delivered) {
             check_equal(seen().messages.load(), 1, "messages");
             check(counted("messages_broken") == 1, "the broken one is counted");
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaSending, with_flow_control_nothing_is_lost_however_late_the_receiver_reads) {
-    run(2, [](Rank& me) {
-        set_variable("RMEM_GAMMA_PROGRESS", "off");
-        set_variable("RMEM_GAMMA_PATIENCE", "1ms");
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
+    run_group(2, {.is_deaf = true, .patience = "1ms"}, [](Rank& me) {
         const int messages = thrifty(400);
         if (me.rank == 0) {
             for (int i = 0; i < messages; ++i)
@@ -132,16 +75,12 @@ TEST_P(GammaSending, with_flow_control_nothing_is_lost_however_late_the_receiver
             check_equal(seen().messages.load(), messages, "messages");
             check_equal(seen().errors.load(), 0, "errors");
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaSending, a_process_that_tries_to_send_is_told_instead_of_waiting_and_loses_nothing) {
-    run(2, [](Rank& me) {
-        start(me, 2);
+    run_group(2, [](Rank& me) {
         check_ok(gamma_set_progress(0));
-        bind_to(1 - gamma_my_node());
         check_ok(gamma_sync());
         auto bytes = pattern(static_cast<std::size_t>(gamma_frame_bytes()), 3);
         const auto try_send = [&](std::size_t size) {
@@ -168,37 +107,26 @@ TEST_P(GammaSending, a_process_that_tries_to_send_is_told_instead_of_waiting_and
             check_ok(gamma_wait(5, static_cast<int>(me.shared[kSent])));
             check_came(bytes.size(), 3);
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_forever) {
-    run(2, [](Rank& me) {
-        set_variable("RMEM_GAMMA_PROGRESS", "off");
-        start(me, 2);
-        bind_to(1 - gamma_my_node());
-        check_ok(gamma_sync());
+    run_group(2, {.is_deaf = true}, [](Rank&) {
         const int messages = thrifty(200);
         for (int i = 0; i < messages; ++i)
             check_ok(send_pattern(5, i % 2 == 0 ? 8 : 3000, static_cast<std::uint64_t>(i)));
         check_ok(gamma_wait(5, messages));
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaSending, a_handlers_message_does_not_come_into_the_middle_of_a_longer_one) {
-    run(2, [](Rank& me) {
-        set_variable("RMEM_GAMMA_PROGRESS", "off");
-        start(me, 2);
+    run_group(2, {.is_deaf = true}, [](Rank& me) {
         static std::array<std::atomic<int>, 2> results;
         results.at(static_cast<std::size_t>(me.rank)) = 0;
         const auto reply = [] {
             char byte = 1;
             results.at(static_cast<std::size_t>(gamma_my_node())) = gamma_send(5, &byte, 1);
         };
-        bind_to(1 - gamma_my_node());
         bind_to(1 - gamma_my_node(),
                 {.port = 6, .to_port = 6, .on_message = reply, .on_error = note_error});
         check_ok(gamma_sync());
@@ -212,16 +140,11 @@ TEST_P(GammaSending, a_handlers_message_does_not_come_into_the_middle_of_a_longe
             check_ok(gamma_wait(5, 1));
             check_came(65'000, 1);
         }
-        check_ok(gamma_sync());
-        check_ok(gamma_exit());
     });
 }
 
 TEST_P(GammaSending, a_broadcast_reaches_all_of_the_group_but_its_sender_in_one_multicast) {
-    run(4, [](Rank& me) {
-        start(me, 4);
-        bind_to(BROADCAST);
-        check_ok(gamma_sync());
+    run_group(4, {.to = BROADCAST}, [](Rank& me) {
         for (const std::size_t size : Sizes({8, 40, 1000, 5000})) {
             if (me.rank == 1) check_ok(send_pattern(5, size, size));
             if (me.rank != 1) {
@@ -241,7 +164,6 @@ TEST_P(GammaSending, a_broadcast_reaches_all_of_the_group_but_its_sender_in_one_
                         short_ones_only ? 2 : 3 + 4, "multicasts of frames that are not composed");
             check_equal(counted("frames_sent"), 1 + 4, "frames of 1000 and 5000 bytes");
         }
-        check_ok(gamma_exit());
     });
 }
 
@@ -249,37 +171,20 @@ TEST_P(GammaSending, a_broadcast_loses_at_who_does_not_read_and_comes_to_the_oth
     // Without FIFOs the sender's buffers, which the one has not read, are missing for the other,
     // too.
     const bool has_fifos = std::string_view(GetParam().layout) == "inline";
-    run(3, [has_fifos](Rank& me) {
-        set_variable("RMEM_GAMMA_PROGRESS", "off");
-        set_variable("RMEM_GAMMA_PATIENCE", "1ms");
-        start(me, 3);
-        bind_to(BROADCAST);
-        check_ok(gamma_sync());
+    const Begin begin{.to = BROADCAST, .is_deaf = true, .patience = "1ms"};
+    run_group(3, begin, [has_fifos](Rank& me) {
         constexpr int kMessages = 1200;  // more than lie anywhere
         if (me.rank == 0) {
             for (std::uint32_t i = 0; i < kMessages; ++i) {
                 check_ok(send_pattern(5, 8, i, false));
-                await(
-                    [&] {
-                        gamma_test(5, 1);
-                        return !has_fifos || me.shared[kTaken] > i;
-                    },
-                    "who reads");
+                take_in_until([&] { return !has_fifos || me.shared[kTaken] > i; }, "who reads");
             }
             check(counted("frames_overrun") > 0, "some are lost");
             me.raise(kSent);
-            await(
-                [&] {
-                    gamma_test(5, 1);
-                    return me.shared[kDone] == 2;
-                },
-                "the others");
         } else {
             if (me.rank == 2) me.await_word(kSent);
-            await(
+            take_in_until(
                 [&] {
-                    const int result = gamma_test(5, 1);
-                    if (result < 0) check_code(result, GAMMA_ESIGNAL);
                     const auto told = seen().messages + counted("frames_lost");
                     if (me.rank == 1) me.shared[kTaken] = static_cast<std::uint32_t>(told);
                     return told == kMessages;
@@ -288,15 +193,12 @@ TEST_P(GammaSending, a_broadcast_loses_at_who_does_not_read_and_comes_to_the_oth
             check(me.rank == 1 || seen().errors > 0, "who did not read is told");
             if (me.rank == 1 && has_fifos)
                 check_equal(seen().errors.load(), 0, "errors of who reads");
-            me.raise(kDone);
         }
-        check_ok(gamma_exit());
     });
 }
 
 /// Sends to the others in turn, and takes in what they send.
-void exchange_with_all(Rank& me, int messages) {
-    start(me, 3);
+void exchange_with_all(const Rank& me, int messages) {
     static std::array<std::atomic<int>, 3> intact;
     intact.at(static_cast<std::size_t>(me.rank)) = 0;
     // Each source has a port of its own; a message's size is its seed.
@@ -322,13 +224,11 @@ void exchange_with_all(Rank& me, int messages) {
     check_ok(gamma_wait(100, messages));
     check_equal(intact.at(static_cast<std::size_t>(me.rank)).load(), messages, "messages intact");
     check_equal(counted("frames_lost") + counted("frames_refused"), 0, "lost or refused");
-    check_ok(gamma_sync());
-    check_ok(gamma_exit());
 }
 
 TEST_P(GammaSending, all_send_to_all_and_each_message_comes_intact) {
     const int messages = thrifty(400) / 2 * 2;
-    run(3, [messages](Rank& me) { exchange_with_all(me, messages); });
+    run_group(3, [messages](Rank& me) { exchange_with_all(me, messages); });
 }
 
 TEST(GammaOverUdp, loses_no_message_where_datagrams_are_lost_or_late) {
@@ -337,7 +237,12 @@ TEST(GammaOverUdp, loses_no_message_where_datagrams_are_lost_or_late) {
     setup.link = "udp";
     setup.extra = {{"RMEM_FAULTS", "drop:share=3%; hold:by=200us,share=5%"}};
     RankProcesses ring(setup);
-    ring.start_all([](Rank& me) { exchange_with_all(me, 200); });
+    ring.start_all([](Rank& me) {
+        start(me, 3);
+        exchange_with_all(me, 200);
+        check_ok(gamma_sync());
+        check_ok(gamma_exit());
+    });
     ring.finish();
 }
 
