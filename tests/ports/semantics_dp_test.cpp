@@ -23,16 +23,12 @@ RMEM_ON_ALL_RINGS_AND_LOSS(DpReliable);
 constexpr int kPoint = 1, kOther = 2;
 constexpr std::size_t kSmallPool = 4096, kSize = 200;
 
-void make_nonblocking(const Point& point) {
-    check_equal(::fcntl(point.fd(), F_SETFL, O_NONBLOCK), 0, "fcntl");
-}
-
 /// Two endpoints of a process: one for the messages, and one whose reads take in what is for the
 /// first, also where no thread of the library does.
 struct Points {
     explicit Points(std::size_t pool = 0) {
         if (pool != 0) point.pool(pool);
-        make_nonblocking(other);
+        other.make_nonblocking();
     }
     void take_in_until(const std::function<bool()>& holds, const char* what,
                        Place place = Place::here()) const {
@@ -73,12 +69,6 @@ int write_number(const Point& point, std::uint32_t number) {
     return dp_write(point.fd(), bytes.data(), static_cast<int>(bytes.size()));
 }
 
-void drain(const Points& points, Place place = Place::here()) {
-    errno = 0;
-    const int result = dp_drain(points.point.fd(), kLong);
-    check_equal(result, 0, fmt::format("dp_drain: {}", std::strerror(errno)), place);
-}
-
 // ---- Raw
 // ==========================================================================================
 
@@ -93,16 +83,21 @@ TEST_P(DpRaw, is_not_reliable_but_drops_what_finds_the_token_pool_full) {
         if (me.rank == 0) {
             points.point.to(1, kPoint);
             for (std::uint64_t i = 0; i < kMessages; ++i) points.point.write(kSize, i);
-            return points.serve_until(me, done, 1);
+            points.serve_until(me, done, 1);
+            points.point.write(kSize, 1000);
+            return points.serve_until(me, done, 2);
         }
         points.take_in_messages(kMessages);
         const dp_stat_t stat = points.stat();
         check(stat.dropped_full > 0 && stat.arrived > 0, "some of both");
         check(stat.arrived * kSize <= kSmallPool, "no more than the pool holds");
-        make_nonblocking(points.point);
+        points.point.make_nonblocking();
         for (std::uint64_t i = 0; i < stat.arrived; ++i) points.point.read(kSize, i);
         char* at = nullptr;
         check_equal(dp_read(points.point.fd(), &at), 0, "further messages");
+        me.raise(done);
+        points.take_in_until([&] { return dp_read(points.point.fd(), &at) != 0; }, "room again");
+        check_bytes(at, kSize, 1000);
         me.raise(done);
     });
 }
@@ -171,23 +166,26 @@ TEST_P(DpRaw, has_no_flow_control) {
 
 // ---- Max message: one Directed Message
 
+void one_container_is_the_most(Rank& me, bool is_reliable) {
+    Points points;
+    all_are_open(me);
+    const auto most = static_cast<std::size_t>(dp_container());
+    if (me.rank == 0) {
+        points.point.to(1, kPoint);
+        if (is_reliable) points.point.make_reliable();
+        std::vector<char> longer(most + 1);
+        CHECK_ERRNO(dp_write(points.point.fd(), longer.data(), static_cast<int>(most) + 1),
+                    EMSGSIZE);
+        points.point.write(most, 3);
+        return points.serve_until(me, 0, 1);
+    }
+    points.point.read(most, 3);
+    check_equal(points.stat().arrived, 1, "messages");
+    me.raise(0);
+}
+
 TEST_P(DpRaw, max_message_is_one_container) {
-    run(2, [](Rank& me) {
-        Points points;
-        all_are_open(me);
-        const auto most = static_cast<std::size_t>(dp_container());
-        if (me.rank == 0) {
-            points.point.to(1, kPoint);
-            std::vector<char> longer(most + 1);
-            CHECK_ERRNO(dp_write(points.point.fd(), longer.data(), static_cast<int>(most) + 1),
-                        EMSGSIZE);
-            points.point.write(most, 3);
-            return points.serve_until(me, 0, 1);
-        }
-        points.point.read(most, 3);
-        check_equal(points.stat().arrived, 1, "messages");
-        me.raise(0);
-    });
+    run(2, [](Rank& me) { one_container_is_the_most(me, false); });
 }
 
 // ---- Receive style: explicit, zero copy
@@ -214,7 +212,10 @@ TEST_P(DpRaw, receives_explicitly_and_without_a_copy) {
         }
         // Reading frees nothing: they are all still there.
         for (std::uint64_t i = 0; i < kMessages; ++i) check_bytes(places[i], 100 * i, i);
-        check_equal(dp_fsync(points.point.fd(), 100), kMessages, "messages flushed");
+        check_equal(dp_fsync(points.point.fd(), 1), 1, "dp_fsync of the oldest");
+        for (std::uint64_t i = 1; i < kMessages; ++i) check_bytes(places[i], 100 * i, i);
+        check_equal(dp_fsync(points.point.fd(), 100), kMessages - 1, "of more than there are");
+        check_equal(dp_fsync(points.point.fd(), 1), 0, "dp_fsync of nothing");
         me.raise(0);
     });
 }
@@ -263,14 +264,7 @@ TEST_P(DpRaw, protection_is_by_descriptors_which_are_a_processes_own) {
         }
         await([&] { return me.shared[fd] != 0; }, "the descriptor's number");
         const int theirs = static_cast<int>(me.shared[fd]);
-        char* at = nullptr;
-        dpmmap_t pool{nullptr, 0};
-        CHECK_ERRNO(dp_write(theirs, &at, 1), EBADF);
-        CHECK_ERRNO(dp_read(theirs, &at), EBADF);
-        CHECK_ERRNO(dp_fsync(theirs, 1), EBADF);
-        CHECK_ERRNO(dp_mmap(theirs, &pool), EBADF);
-        CHECK_ERRNO(dp_target_add(theirs, 0, kPoint), EBADF);
-        CHECK_ERRNO(dp_reliable(theirs, 1), EBADF);
+        check_is_no_endpoint(theirs);
         points.point.to(0, 77).write(10, 1);
         me.raise(tried);
     });
@@ -299,7 +293,7 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
         check_equal(result, -1, "dp_write on a network that stays full");
         check_equal(errno, ENOBUFS, "errno");
         check_equal(points.stat().dropped_network, 1, "messages not sent");
-        make_nonblocking(points.point);
+        points.point.make_nonblocking();
         CHECK_ERRNO(write_number(points.point, number), EAGAIN);
         me.raise(written);
     });
@@ -314,63 +308,38 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
 // ---- With the Go-Back-N layer
 // =====================================================================
 
-/// Both ends of a test: the writer sends that number, the reader takes in without reading until its
-/// pool has refused some, then reads.
-void through_a_full_pool(Rank& me, std::uint32_t messages,
-                         const std::function<void(const Points&)>& read_all) {
-    Points points(kSmallPool);
-    all_are_open(me);
-    if (me.rank == 0) {
-        points.point.to(1, kPoint);
-        check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
-        for (std::uint32_t i = 0; i < messages; ++i) {
-            check_equal(write_number(points.point, i), kSize, "dp_write");
+TEST_P(DpReliable, is_reliable_and_ordered_through_a_pool_that_overflows) {
+    run(2, [](Rank& me) {
+        constexpr std::uint32_t kMessages = 100;
+        Points points(kSmallPool);
+        all_are_open(me);
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            points.point.make_reliable();
+            for (std::uint32_t i = 0; i < kMessages; ++i) {
+                check_equal(write_number(points.point, i), kSize, "dp_write");
+            }
+            points.point.drain();
+            return check(points.stat().again > 0, "messages were sent again");
         }
-        drain(points);
-        check(points.stat().again > 0, "messages were sent again");
-        return;
-    }
-    points.take_in_until([&] { return points.stat().dropped_full > 0; }, "a full pool");
-    read_all(points);
-    check_equal(points.stat().arrived, messages, "messages put into the pool");
-    // Leaves at once: the writer learns anyway that they have arrived.
-}
-
-TEST_P(DpReliable, is_reliable_through_a_pool_that_overflows) {
-    run(2, [](Rank& me) {
-        constexpr std::uint32_t kMessages = 100;
-        through_a_full_pool(me, kMessages, [](const Points& points) {
-            std::vector<bool> come(kMessages);
-            for (std::uint32_t i = 0; i < kMessages; ++i) {
-                const std::uint32_t number = read_number(points.point);
-                check(number < kMessages && !come[number], "each once");
-                come[number] = true;
-            }
-        });
-    });
-}
-
-TEST_P(DpReliable, is_ordered_through_a_pool_that_overflows) {
-    run(2, [](Rank& me) {
-        constexpr std::uint32_t kMessages = 100;
-        through_a_full_pool(me, kMessages, [](const Points& points) {
-            for (std::uint32_t i = 0; i < kMessages; ++i) {
-                check_equal(read_number(points.point), i, "the next number");
-            }
-        });
+        points.take_in_until([&] { return points.stat().dropped_full > 0; }, "a full pool");
+        for (std::uint32_t i = 0; i < kMessages; ++i)
+            check_equal(read_number(points.point), i, "the next number");
+        check_equal(points.stat().arrived, kMessages, "messages put into the pool");
+        // Leaves at once: the writer learns anyway that they have arrived.
     });
 }
 
 TEST_P(DpReliable, flow_control_is_a_window_of_what_is_not_acknowledged) {
     run(2, [](Rank& me) {
         enum { written, drained };
-        constexpr std::uint32_t kLimit = 20'000;
+        constexpr std::uint32_t kLimit = 256;
         Points points(kSmallPool);
         all_are_open(me);
         if (me.rank == 0) {
             points.point.to(1, kPoint);
-            check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
-            make_nonblocking(points.point);
+            points.point.make_reliable();
+            points.point.make_nonblocking();
             std::uint32_t number = 0;
             const auto write = [&] { return write_number(points.point, number); };
             // Until the window is used up: the reader's process takes in, but it does not read.
@@ -385,7 +354,7 @@ TEST_P(DpReliable, flow_control_is_a_window_of_what_is_not_acknowledged) {
             check(number < kLimit, "it is finite");
             me.shared[written] = number;
             await([&] { return write() >= 0; }, "room once messages were flushed");
-            drain(points);
+            points.point.drain();
             return me.raise(drained);
         }
         points.take_in_until([&] { return me.shared[written] != 0; }, "the writer");
@@ -397,22 +366,7 @@ TEST_P(DpReliable, flow_control_is_a_window_of_what_is_not_acknowledged) {
 }
 
 TEST_P(DpReliable, max_message_is_one_container) {
-    run(2, [](Rank& me) {
-        Points points;
-        all_are_open(me);
-        const auto most = static_cast<std::size_t>(dp_container());
-        if (me.rank == 0) {
-            points.point.to(1, kPoint);
-            check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
-            std::vector<char> longer(most + 1);
-            CHECK_ERRNO(dp_write(points.point.fd(), longer.data(), static_cast<int>(most) + 1),
-                        EMSGSIZE);
-            points.point.write(most, 3);
-            return points.serve_until(me, 0, 1);
-        }
-        points.point.read(most, 3);
-        me.raise(0);
-    });
+    run(2, [](Rank& me) { one_container_is_the_most(me, true); });
 }
 
 TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
@@ -424,11 +378,11 @@ TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
         if (me.rank == 0) {
             points.point.to(1, kPoint);
             check_equal(dp_target_add(points.point.fd(), 2, kPoint), 0, "dp_target_add");
-            check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
+            points.point.make_reliable();
             for (std::uint32_t i = 0; i < kMessages; ++i) {
                 check_equal(write_number(points.point, i), kSize, "dp_write");
             }
-            drain(points);
+            points.point.drain();
             return me.raise(drained);
         }
         if (me.rank == 1) {
@@ -449,12 +403,12 @@ TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
         all_are_open(me);
         if (me.rank == 0) {
             points.point.to(1, kPoint);
-            check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
+            points.point.make_reliable();
             for (std::uint32_t i = 0; i < kMessages; ++i) {
                 me.raise(begun);
                 check_equal(write_number(points.point, i), kSize, "dp_write");
             }
-            drain(points);
+            points.point.drain();
             return me.raise(drained);
         }
         // The writer stands still in a call when the same comes again and is refused again, and it

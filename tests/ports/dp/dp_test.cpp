@@ -8,7 +8,6 @@
 #include "rmem/ring.hpp"
 #include "tests/ports/dp/points.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -20,27 +19,11 @@ using billboard::Class;
 using ports::dp::Header;
 using ports::dp::Kind;
 
-class DirectedPoint : public Conformance {};
+class DirectedPoint : public PointTest {};
 RMEM_ON_ALL_RINGS(DirectedPoint);
 
-TEST_P(DirectedPoint, a_message_is_read_in_the_pool_where_it_has_arrived) {
-    run(2, [](Rank& me) {
-        Point point(me.rank == 0 ? 7 : 5);
-        all_are_open(me);
-        if (me.rank == 0) return point.to(1, 5).write(6, 1);
-        dpmmap_t map{};
-        check_equal(dp_mmap(point.fd(), &map), 0, "dp_mmap");
-        check(map.size >= DP_POOL_BYTES, "the pool's size");
-        const char* at = point.see(6, 1);
-        const auto* base = static_cast<const char*>(map.base);
-        check(at >= base && at + 6 <= base + map.size, "the message lies in the pool");
-    });
-}
-
 TEST_P(DirectedPoint, messages_of_every_size_arrive_intact_and_in_order) {
-    run(2, [](Rank& me) {
-        Point point(3);
-        all_are_open(me);
+    run_points(2, [](Rank& me, Point& point) {
         const auto most = static_cast<std::size_t>(dp_container());
         std::vector<std::size_t> sizes;
         for (std::size_t size = 0; size < 100; ++size) sizes.push_back(size);
@@ -48,33 +31,13 @@ TEST_P(DirectedPoint, messages_of_every_size_arrive_intact_and_in_order) {
             sizes.push_back(size);
         std::uint64_t seed = 0;
         if (me.rank == 0) {
-            point.to(1, 3);
+            point.to(1, 1);
             for (const std::size_t size : sizes) point.write(size, ++seed);
             me.await_word(0);
         } else {
             for (const std::size_t size : sizes) point.read(size, ++seed);
             me.raise(0);
         }
-    });
-}
-
-TEST_P(DirectedPoint, reads_go_forward_and_a_flush_frees_the_oldest) {
-    run(2, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
-        if (me.rank == 0) {
-            point.to(1, 1);
-            for (std::uint64_t i = 0; i < 3; ++i) point.write(100, i);
-            return;
-        }
-        const char* first = point.see(100, 0);
-        const char* second = point.see(100, 1);
-        check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync of the oldest");
-        point.see(100, 2);
-        check_bytes(second, 100, 1);
-        check(first != second, "messages lie apart");
-        check_equal(dp_fsync(point.fd(), 10), 2, "dp_fsync of more than there are");
-        check_equal(dp_fsync(point.fd(), 1), 0, "dp_fsync of nothing");
     });
 }
 
@@ -117,40 +80,8 @@ TEST(DirectedPointCounts, have_the_length_that_the_program_was_compiled_with) {
     EXPECT_EQ(counts.of_a_later_version, 0U);
 }
 
-TEST_P(DirectedPoint, what_finds_no_room_is_dropped_and_counted_and_the_writer_is_not_held_up) {
-    run(2, [](Rank& me) {
-        constexpr int kMessages = 60;  // of 200 bytes; the pool holds 18 of them
-        Point point(1);
-        all_are_open(me);
-        if (me.rank == 0) {
-            me.await_word(0);
-            point.to(1, 1);
-            for (std::uint64_t i = 0; i < kMessages; ++i) point.write(200, i);
-            Point second(2);
-            second.to(1, 2).write(8, 99);
-            me.await_word(0, 2);
-            point.write(200, 1000);
-            me.await_word(0, 3);
-            return;
-        }
-        point.pool(4096);
-        Point end(2);
-        me.raise(0);
-        end.read(8, 99);  // all before it has been dispatched
-        const auto arrived = point.stat().arrived;
-        check_equal(arrived, std::uint64_t{18}, "messages in the pool");
-        check_equal(point.stat().dropped_full, kMessages - arrived, "messages dropped");
-        for (std::uint64_t i = 0; i < arrived; ++i) point.read(200, i);
-        me.raise(0);
-        point.read(200, 1000);  // there is room again
-        me.raise(0);
-    });
-}
-
 TEST_P(DirectedPoint, what_is_for_no_endpoint_is_dropped_and_counted) {
-    run(2, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
+    run_points(2, [](Rank& me, Point& point) {
         if (me.rank == 0) {
             me.await_word(0);
             point.to(1, 77).write(8, 1);
@@ -207,25 +138,21 @@ TEST_P(DirectedPoint, what_is_no_endpoint_is_a_bad_descriptor) {
         ::close(closed);
         char* at = nullptr;
         for (const int fd : {-1, closed, 0, 1'000'000}) {
-            CHECK_ERRNO(dp_read(fd, &at), EBADF);
-            CHECK_ERRNO(dp_write(fd, &at, 1), EBADF);
-            CHECK_ERRNO(dp_fsync(fd, 1), EBADF);
-            dpmmap_t map{};
-            CHECK_ERRNO(dp_mmap(fd, &map), EBADF);
+            check_is_no_endpoint(fd);
+            CHECK_ERRNO(dp_try_read(fd, &at), EBADF);
             errno = 0;
             dp_close(fd);
             check_equal(errno, EBADF, "dp_close's errno");
         }
         CHECK_ERRNO(dp_read(point.fd(), nullptr), EFAULT);
+        CHECK_ERRNO(dp_try_read(point.fd(), nullptr), EFAULT);
         CHECK_ERRNO(dp_fsync(point.fd(), -1), EINVAL);
         CHECK_ERRNO(dp_mmap(point.fd(), nullptr), EFAULT);
     });
 }
 
 TEST_P(DirectedPoint, a_target_may_be_changed_while_running) {
-    run(3, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
+    run_points(3, [](Rank& me, Point& point) {
         if (me.rank != 0) return point.read(8, static_cast<std::uint64_t>(me.rank));
         point.to(1, 1).write(8, 1);
         point.to(2, 1).write(8, 2);
@@ -263,12 +190,10 @@ TEST_P(DirectedPoint, an_edge_may_lead_to_an_endpoint_of_the_same_process) {
 }
 
 TEST_P(DirectedPoint, any_number_of_writers_may_have_one_endpoint_as_their_sink) {
-    run(4, [](Rank& me) {
+    run_points(4, [](Rank& me, Point& point) {
         constexpr std::uint32_t kEach = 20;
-        Point point(9);
-        all_are_open(me);
         if (me.rank != 0) {
-            point.to(0, 9);
+            point.to(0, 1);
             for (std::uint32_t i = 0; i < kEach; ++i) {
                 std::uint32_t words[2] = {static_cast<std::uint32_t>(me.rank), i};
                 check_equal(dp_write(point.fd(), words, sizeof words), 8, "dp_write");
@@ -316,59 +241,36 @@ TEST_P(DirectedPoint, an_endpoint_with_several_targets_is_the_root_of_a_broadcas
     });
 }
 
-TEST_P(DirectedPoint, with_O_NONBLOCK_no_read_waits) {
-    run(2, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
-        if (me.rank == 0) {
-            me.await_word(0);
-            return point.to(1, 1).write(8, 1);
-        }
-        ::fcntl(point.fd(), F_SETFL, O_NONBLOCK);
-        char* at = reinterpret_cast<char*>(&point);
-        errno = 0;
-        check_equal(dp_read(point.fd(), &at), 0, "dp_read");
-        check(at == nullptr && errno == EAGAIN, "nothing waits");
-        me.raise(0);
-        await([&] { return dp_read(point.fd(), &at) != 0; }, "the message");
-        check_bytes(at, 8, 1);
-        ::fcntl(point.fd(), F_SETFL, 0);
-        me.raise(1);
-    });
-}
-
-TEST_P(DirectedPoint, a_process_that_tries_to_read_never_waits_and_gets_all_in_order) {
-    run(2, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
-        if (me.rank == 0) {
-            me.await_word(0);
-            point.to(1, 1);
-            for (std::uint64_t i = 0; i < 20; ++i) point.write(i % 2 == 0 ? 8 : 500, i);
-            return me.await_word(1);
-        }
-        char* at = reinterpret_cast<char*>(&point);
-        errno = 0;
-        check_equal(dp_try_read(point.fd(), &at), 0, "dp_try_read");
-        check(at == nullptr && errno == EAGAIN, "nothing waits");
-        CHECK_ERRNO(dp_try_read(point.fd(), nullptr), EFAULT);
-        CHECK_ERRNO(dp_try_read(-1, &at), EBADF);
-        me.raise(0);
-        for (std::uint64_t i = 0; i < 20; ++i) {
-            int length = 0;
-            await([&] { return (length = dp_try_read(point.fd(), &at)) != 0; }, "a message");
-            check_equal(length, i % 2 == 0 ? 8 : 500, "its length");
-            check_bytes(at, static_cast<std::size_t>(length), i);
-            check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync");
-        }
-        me.raise(1);
-    });
+TEST_P(DirectedPoint,
+       neither_dp_try_read_nor_with_O_NONBLOCK_dp_read_waits_and_all_comes_in_order) {
+    for (const auto read : {dp_read, dp_try_read}) {
+        run_points(2, [read](Rank& me, Point& point) {
+            if (me.rank == 0) {
+                me.await_word(0);
+                point.to(1, 1);
+                for (std::uint64_t i = 0; i < 20; ++i) point.write(i % 2 == 0 ? 8 : 500, i);
+                return me.await_word(1);
+            }
+            if (read == dp_read) point.make_nonblocking();
+            char* at = reinterpret_cast<char*>(&point);
+            errno = 0;
+            check_equal(read(point.fd(), &at), 0, "the result");
+            check(at == nullptr && errno == EAGAIN, "nothing waits");
+            me.raise(0);
+            for (std::uint64_t i = 0; i < 20; ++i) {
+                int length = 0;
+                await([&] { return (length = read(point.fd(), &at)) != 0; }, "a message");
+                check_equal(length, i % 2 == 0 ? 8 : 500, "its length");
+                check_bytes(at, static_cast<std::size_t>(length), i);
+                check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync");
+            }
+            me.raise(1);
+        });
+    }
 }
 
 TEST_P(DirectedPoint, two_that_write_to_each_other_without_reading_do_not_wait_for_each_other) {
-    run(2, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
+    run_points(2, [](Rank& me, Point& point) {
         point.to(1 - me.rank, 1);
         for (std::uint64_t i = 0; i < 200; ++i) point.write(i % 2 == 0 ? 8 : 700, i);
         for (std::uint64_t i = 0; i < 200; ++i) point.read(i % 2 == 0 ? 8 : 700, i);
@@ -376,9 +278,7 @@ TEST_P(DirectedPoint, two_that_write_to_each_other_without_reading_do_not_wait_f
 }
 
 TEST_P(DirectedPoint, what_is_no_directed_message_is_dropped_and_counted) {
-    run(2, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
+    run_points(2, [](Rank& me, Point& point) {
         if (me.rank == 1) {
             point.read(8, 1);
             check_equal(stat_of_process().dropped_corrupt, std::uint64_t{6}, "dropped_corrupt");
@@ -456,9 +356,7 @@ TEST_P(DirectedPoint, an_endpoint_that_was_closed_gets_no_more_and_its_dpid_may_
 }
 
 TEST_P(DirectedPoint, a_pool_has_the_size_that_dp_mmap_asks_for_while_it_is_empty) {
-    run(2, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
+    run_points(2, [](Rank& me, Point& point) {
         point.to(me.rank, 1);
         dpmmap_t map{nullptr, 10'000};
         check_equal(dp_mmap(point.fd(), &map), 0, "dp_mmap");

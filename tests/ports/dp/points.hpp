@@ -6,8 +6,11 @@
 #include "ports/dp/dp.h"
 #include "tests/support/conformance.hpp"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstring>
+#include <functional>
 
 namespace rmem::test {
 
@@ -52,6 +55,18 @@ public:
         see(size, seed, place);
         check_equal(dp_fsync(fd_, 1), 1, "dp_fsync", place);
     }
+    /// No read waits.
+    void make_nonblocking(Place place = Place::here()) const {
+        check_equal(::fcntl(fd_, F_SETFL, O_NONBLOCK), 0, "fcntl", place);
+    }
+    void make_reliable(Place place = Place::here()) const {
+        check_equal(dp_reliable(fd_, 1), 0, "dp_reliable", place);
+    }
+    void drain(Place place = Place::here()) const {
+        errno = 0;
+        const int result = dp_drain(fd_, kLong);
+        check_equal(result, 0, fmt::format("dp_drain: {}", std::strerror(errno)), place);
+    }
     void pool(std::size_t bytes, Place place = Place::here()) {
         dpmmap_t map{nullptr, bytes};
         check_equal(dp_mmap(fd_, &map), 0, "dp_mmap", place);
@@ -74,6 +89,19 @@ inline void all_are_open(Rank& me, Place place = Place::here()) {
     me.await_word(kWord, static_cast<std::uint32_t>(me.ranks), place);
 }
 
+/// A test whose ranks have an endpoint with the DPID 1.
+class PointTest : public Conformance {
+protected:
+    /// Runs the body in each rank once all endpoints are open.
+    static void run_points(unsigned ranks, const std::function<void(Rank&, Point&)>& body) {
+        run(ranks, [&](Rank& me) {
+            Point point(1);
+            all_are_open(me);
+            body(me, point);
+        });
+    }
+};
+
 inline dp_stat_t stat_of_process() {
     dp_stat_t stat{};
     dp_stat(-1, &stat);
@@ -90,5 +118,17 @@ inline dp_stat_t stat_of_process() {
         check_equal(std::string(std::strerror(error_)), std::string(std::strerror(expected)), \
                     "errno of " #call);                                                       \
     } while (false)
+
+/// All calls of a descriptor refuse it.
+inline void check_is_no_endpoint(int fd) {
+    char* at = nullptr;
+    dpmmap_t pool{nullptr, 0};
+    CHECK_ERRNO(dp_read(fd, &at), EBADF);
+    CHECK_ERRNO(dp_write(fd, &at, 1), EBADF);
+    CHECK_ERRNO(dp_fsync(fd, 1), EBADF);
+    CHECK_ERRNO(dp_mmap(fd, &pool), EBADF);
+    CHECK_ERRNO(dp_target_add(fd, 0, 1), EBADF);
+    CHECK_ERRNO(dp_reliable(fd, 1), EBADF);
+}
 
 }  // namespace rmem::test

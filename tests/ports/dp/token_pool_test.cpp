@@ -21,27 +21,6 @@ void put(TokenPool& pool, std::size_t length, unsigned char what) {
     std::memset(at, what, length);
 }
 
-TEST(TokenPool, gives_messages_in_the_order_of_arrival_and_leaves_them_where_they_are) {
-    TokenPool pool(kPage);
-    put(pool, 10, 1);
-    put(pool, 0, 2);
-    put(pool, 100, 3);
-    std::vector<const std::byte*> seen;
-    for (const std::size_t length : {10U, 0U, 100U}) {
-        EXPECT_EQ(pool.next_length(), length);
-        seen.push_back(pool.next());
-        pool.read();
-    }
-    EXPECT_EQ(pool.unread(), 0U);
-    EXPECT_EQ(seen[0][9], std::byte{1});
-    EXPECT_EQ(seen[2][99], std::byte{3});
-    for (const std::byte* at : seen) {
-        EXPECT_GE(at, pool.base());
-        EXPECT_LT(at, pool.base() + pool.size());
-        EXPECT_EQ((at - pool.base()) % 16, 0);
-    }
-}
-
 TEST(TokenPool, takes_memory_by_the_length_of_the_message) {
     TokenPool pool(kPage);
     unsigned small = 0;
@@ -57,41 +36,6 @@ TEST(TokenPool, refuses_what_is_larger_than_itself) {
     EXPECT_EQ(pool.put(kPage), nullptr);
     EXPECT_FALSE(pool.has_room(kPage));
     EXPECT_NE(pool.put(8), nullptr);
-}
-
-TEST(TokenPool, flushes_only_what_was_read_and_says_how_many) {
-    TokenPool pool(kPage);
-    for (unsigned i = 0; i < 3; ++i) put(pool, 8, 0);
-    EXPECT_EQ(pool.flush(1), 0U);
-    pool.read();
-    pool.read();
-    EXPECT_EQ(pool.flush(1), 1U);
-    EXPECT_EQ(pool.used(), 2U);
-    EXPECT_EQ(pool.flush(9), 1U);
-    EXPECT_EQ(pool.used(), 1U);
-    EXPECT_EQ(pool.unread(), 1U);
-}
-
-TEST(TokenPool, keeps_a_message_that_was_read_until_it_is_flushed) {
-    TokenPool pool(kPage);
-    put(pool, 2000, 7);
-    const std::byte* at = pool.next();
-    pool.read();
-    while (std::byte* more = pool.put(100)) std::memset(more, 9, 100);
-    for (std::size_t i = 0; i < 2000; ++i) ASSERT_EQ(at[i], std::byte{7});
-}
-
-TEST(TokenPool, frees_a_skipped_message_with_those_before_it) {
-    TokenPool pool(kPage);
-    for (unsigned i = 0; i < 3; ++i) put(pool, 8, 0);
-    pool.read();
-    pool.skip();
-    pool.read();
-    EXPECT_EQ(pool.used(), 3U);
-    EXPECT_EQ(pool.flush(1), 1U);
-    EXPECT_EQ(pool.used(), 1U);
-    EXPECT_EQ(pool.flush(1), 1U);
-    EXPECT_EQ(pool.used(), 0U);
 }
 
 TEST(TokenPool, a_message_that_lands_lies_where_it_came_behind_its_header_and_has_been_read) {
@@ -128,6 +72,10 @@ TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
         std::size_t read = 0;  // of the model, from the front
         unsigned char next = 0;
         unsigned refused = 0;
+        const auto drop = [&] {
+            model.pop_front();
+            --read;
+        };
         for (unsigned step = 0; step < 20'000; ++step) {
             const auto what = random() % 100;
             if (what < 10 && pool.unread() == 0) {
@@ -147,6 +95,8 @@ TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
                     ++refused;
                     continue;
                 }
+                ASSERT_TRUE(at >= pool.base() && at + length <= pool.base() + pool.size());
+                ASSERT_EQ((at - pool.base()) % 16, 0);
                 std::memset(at, ++next, length);
                 model.push_back({length, next, at});
             } else if (what < 90 && read < model.size()) {
@@ -156,16 +106,19 @@ TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
                 m.skipped = random() % 4 == 0;
                 m.skipped ? pool.skip() : pool.read();
             } else {
-                auto some = static_cast<std::uint32_t>(random() % 4);
-                some = pool.flush(some);
-                while (read != 0 && (model.front().skipped || some != 0)) {
-                    if (!model.front().skipped) --some;
-                    model.pop_front();
-                    --read;
+                const auto asked = static_cast<std::uint32_t>(random() % 4);
+                std::uint32_t flushed = 0;
+                for (; read != 0 && flushed != asked; drop()) {
+                    if (!model.front().skipped) ++flushed;
                 }
-                ASSERT_EQ(some, 0U);
+                ASSERT_EQ(pool.flush(asked), flushed);
             }
+            while (read != 0 && model.front().skipped) drop();
             ASSERT_EQ(pool.unread(), model.size() - read);
+            // Seldom: asking collects what else the next put does.
+            if (step % 16 == 0) {
+                ASSERT_EQ(pool.used(), model.size());
+            }
             for (const Message& m : model) {
                 ASSERT_TRUE(
                     m.skipped || m.length == 0 ||
