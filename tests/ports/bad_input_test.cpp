@@ -5,8 +5,6 @@
 #include "tests/ports/fm/fm_support.hpp"
 #include "tests/support/gamma_ranks.hpp"
 
-#include <fm/fm2.h>
-
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,18 +37,15 @@ TEST_P(BadInput, a_handler_of_fm2_whose_message_never_ends_is_counted_and_others
         constexpr int kMessages = 30;
         FM_register_handler(1, wait_for_more);
         FM_register_handler(2, count_short);
-        const auto extract_until = [](const std::function<bool()>& holds) {
-            await([&] { return FM_extract(~0UL) >= 0 && holds(); }, "messages");
-        };
         if (me.rank == 0) {
             short_messages = 0;
-            extract_until([] { return count_of(FM_HANDLERS_SUSPENDED) > 0; });
+            extract2_until([] { return count_of(FM_HANDLERS_SUSPENDED) > 0; });
             me.raise(entered);
-            extract_until([&] { return short_messages == kMessages; });
+            extract2_until([&] { return short_messages == kMessages; });
             check_equal(count_of(FM_HANDLERS_ENTERED), kMessages + 1, "handlers entered");
             check_equal(count_of(FM_HANDLERS_LEFT), kMessages, "handlers that have returned");
             me.raise(others_done);
-            extract_until([] { return count_of(FM_HANDLERS_LEFT) == kMessages + 1; });
+            extract2_until([] { return count_of(FM_HANDLERS_LEFT) == kMessages + 1; });
             return me.raise(ended);
         }
         if (me.rank == 1) {
@@ -65,7 +60,7 @@ TEST_P(BadInput, a_handler_of_fm2_whose_message_never_ends_is_counted_and_others
             me.await_word(entered);
             for (int i = 0; i < kMessages; ++i) FM_end_message(FM_begin_message(0, 0, 2));
         }
-        extract_until([&] { return me.shared[ended] == 1; });
+        extract2_until([&] { return me.shared[ended] == 1; });
     });
 }
 

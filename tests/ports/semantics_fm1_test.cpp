@@ -4,8 +4,6 @@
 // table.
 #include "tests/ports/fm/fm_support.hpp"
 
-#include <fm/fm1.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <vector>
@@ -16,14 +14,12 @@ namespace {
 class Fm1 : public Conformance {};
 RMEM_ON_ALL_RINGS_AND_LOSS(Fm1);
 
-/// What the handlers of a process have seen; simulated processes share the variables of the test.
 struct Seen {
     std::vector<int> numbers;  ///< of messages, as they came
     int damaged = 0;           ///< messages that are not as they were sent
 };
-Seen seen_by[kMaxTestRanks];
 Seen& seen() {
-    return seen_by[FM_nodeid];
+    return seen_by_node<Seen>();
 }
 
 /// A node with queues of these lengths.
@@ -123,27 +119,31 @@ TEST_P(Fm1, is_reliable) {
 
 // ---- Ordered: no
 
+/// Keeps its place in the receive queue until that number of frames has found none.
+void hold_the_queue(int number, int rejects, int, int) {
+    on_number(number, 0, 0, 0);
+    extract1_until([&] { return count_of(FM_FRAMES_REJECTED) >= rejects; }, "frames without room");
+}
+
 TEST_P(Fm1, is_not_ordered_where_frames_were_returned) {
     run(2, [](Rank& me) {
-        enum { first_half, returned, second_half, taken, done };
+        enum { taken, processed, done };
         const Node node(2, kManyFrames);
-        constexpr int kHalf = 4, kSingly = 10;
+        constexpr int kSingly = 10, kReturned = 3;
         if (me.rank == 0) {
             int number = 0;
-            for (; number < kSingly; ++number) {
-                send_number(1, number);
-                serve_until(me, taken, static_cast<std::uint32_t>(number + 1));
-            }
-            while (me.shared[done] == 0) {
-                for (int i = 0; i < kHalf; ++i) send_number(1, number++);
-                me.raise(first_half);
-                // No call meanwhile: what was returned is sent again by a later one.
-                me.await_word(returned, me.shared[first_half]);
+            while (number < kSingly) {
                 send_number(1, number++);
-                me.raise(second_half);
                 serve_until(me, taken, static_cast<std::uint32_t>(number));
             }
-            return;
+            check_errno(0, [&] { FM_send_4(1, hold_the_queue, number, kReturned, 0, 0); });
+            for (int i = 0; i < 1 + kReturned; ++i) send_number(1, ++number);
+            // No call meanwhile: what was returned is sent again by a later one.
+            me.await_word(processed);
+            send_number(1, ++number);
+            serve_until(me, done, 1);
+            check(count_of(FM_FRAMES_RETURNED) >= kReturned, "frames returned");
+            return check_equal(count_of(FM_FRAMES_RESENT), count_of(FM_FRAMES_RETURNED), "again");
         }
         // As long as the queue has room nothing is returned, and nothing overtaken.
         for (std::uint32_t i = 1; i <= kSingly; ++i) {
@@ -151,22 +151,15 @@ TEST_P(Fm1, is_not_ordered_where_frames_were_returned) {
             me.shared[taken] = i;
         }
         check_equal(count_of(FM_FRAMES_REJECTED), 0, "frames rejected");
-        check(!overtaken(), "in order while nothing was returned");
-        std::size_t messages = kSingly;
-        for (std::uint32_t round = 1; me.shared[done] == 0; ++round) {
-            me.await_word(first_half, round);
-            extract_until(messages + 1);  // takes over what is there
-            me.raise(returned);
-            me.await_word(second_half, round);
-            messages += kHalf + 1;
-            extract_until(messages);
-            if (overtaken()) {
-                check(count_of(FM_FRAMES_REJECTED) > 0, "frames were returned");
-                me.shared[done] = 1;
-            }
-            me.shared[taken] = static_cast<std::uint32_t>(messages);
-        }
-        check_all_once(static_cast<int>(messages));
+        extract_until(kSingly + 2);
+        check(!overtaken(), "what found room, in order");
+        me.raise(processed);
+        extract_until(kSingly + 3);
+        check_equal(seen().numbers.at(kSingly + 2), kSingly + 2 + kReturned,
+                    "the last comes first");
+        extract_until(kSingly + 3 + kReturned);
+        check_all_once(kSingly + 3 + kReturned);
+        me.raise(done);
     });
 }
 

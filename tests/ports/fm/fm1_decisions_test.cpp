@@ -4,8 +4,6 @@
 #include "ports/fm/frame.hpp"
 #include "tests/ports/fm/fm_support.hpp"
 
-#include <fm/fm1.h>
-
 #include <deque>
 #include <set>
 
@@ -92,12 +90,8 @@ private:
 int runs_by[kMaxTestRanks];
 void occupy(int, int, int, int) {
     ++runs_by[FM_nodeid];
-    await(
-        [] {
-            FM_extract();
-            return count_of(FM_FRAMES_REJECTED) == kFrames - 1;
-        },
-        "frames that find no room");
+    extract1_until([] { return count_of(FM_FRAMES_REJECTED) == kFrames - 1; },
+                   "frames that find no room");
 }
 
 TEST_P(Fm1Decisions, a_count_covers_no_frame_that_is_returned_before_its_slot_is_named) {
@@ -125,12 +119,7 @@ TEST_P(Fm1Decisions, a_count_covers_no_frame_that_is_returned_before_its_slot_is
              me.raise(kIsFull);
              await([&] { return FM_extract() != 0; }, "the first frame");
              me.raise(kHasDecided);
-             await(
-                 [&] {
-                     FM_extract();
-                     return me.shared[kIsDone] != 0;
-                 },
-                 "the peer");
+             extract1_until([&] { return me.shared[kIsDone] != 0; }, "the peer");
              check_equal(runs_by[me.rank], 1, "handlers run");
          }});
 }

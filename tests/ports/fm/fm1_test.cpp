@@ -3,8 +3,6 @@
 // Fast Messages 1.0: fm/fm1.h, in its order.
 #include "tests/ports/fm/fm_support.hpp"
 
-#include <fm/fm1.h>
-
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -16,21 +14,16 @@ namespace {
 class Fm1 : public Conformance {};
 RMEM_ON_ALL_RINGS(Fm1);
 
-/// What handlers have seen, of the process whose turn it is (simulated ones share these variables).
 struct Seen {
     std::vector<int> words;
     std::vector<std::byte> bytes;
     int count = 0;
 };
-Seen seen_by[kMaxTestRanks];
 Seen& seen() {
-    return seen_by[FM_nodeid];
+    return seen_by_node<Seen>();
 }
 
-/// From FM_initialize to FM_finalize, nothing seen before.
-struct Session : FmSession {
-    Session() { seen() = {}; }
-};
+using Session = FreshSession<Seen>;
 
 void note(int i0, int i1, int i2, int i3) {
     seen().words.insert(seen().words.end(), {i0, i1, i2, i3});
@@ -46,12 +39,7 @@ void note_bytes(void* buf, int size) {
     ++seen().count;
 }
 void extract_until(int count, Place place = Place::here()) {
-    await(
-        [&] {
-            FM_extract();
-            return seen().count >= count;
-        },
-        "messages", place);
+    extract1_until([&] { return seen().count >= count; }, "messages", place);
     check_equal(seen().count, count, "messages", place);
 }
 
@@ -97,6 +85,14 @@ TEST_P(Fm1, a_node_sends_to_itself) {
     });
 }
 
+/// Each of the numbers below `messages` so often.
+void check_times(int messages, int times) {
+    std::vector<int> found(static_cast<std::size_t>(messages));
+    for (const int i : seen().words) ++found.at(static_cast<std::size_t>(i));
+    check(std::all_of(found.begin(), found.end(), [&](int n) { return n == times; }),
+          "each message of each node once");
+}
+
 TEST_P(Fm1, every_message_arrives_once_when_all_nodes_send_to_all) {
     run(3, [](Rank& me) {
         Session session;
@@ -105,52 +101,7 @@ TEST_P(Fm1, every_message_arrives_once_when_all_nodes_send_to_all) {
             for (int to = 0; to < me.ranks; ++to) FM_send_4(to, note_first, i, 0, 0, 0);
         }
         extract_until(messages * me.ranks);
-        std::vector<int> times(static_cast<std::size_t>(messages));
-        for (const int i : seen().words) ++times.at(static_cast<std::size_t>(i));
-        check(std::all_of(times.begin(), times.end(), [&](int n) { return n == me.ranks; }),
-              "each message of each node once");
-    });
-}
-
-/// Keeps its place in the receive queue until that number of frames has found none.
-void hold_the_queue(int i0, int rejects, int, int) {
-    note_first(i0, 0, 0, 0);
-    await(
-        [&] {
-            FM_extract();
-            return count_of(FM_FRAMES_REJECTED) >= rejects;
-        },
-        "frames that find no room");
-}
-
-TEST_P(Fm1, what_finds_the_receive_queue_full_is_returned_and_comes_later_and_out_of_order) {
-    run(2, [](Rank& me) {
-        FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 2);
-        Session session;
-        if (me.rank == 0) {
-            FM_send_4(1, hold_the_queue, 0, 3, 0, 0);
-            for (int i = 1; i < 5; ++i) FM_send_4(1, note_first, i, 0, 0, 0);
-            me.await_word(0);  // 0 and 1 are processed there, 2 to 4 on their way back
-            FM_send_4(1, note_first, 5, 0, 0, 0);
-            me.await_word(1);
-            await(
-                [] {
-                    FM_extract();
-                    return count_of(FM_FRAMES_RESENT) >= 3;
-                },
-                "what was returned to be sent again");
-            check_equal(count_of(FM_FRAMES_RETURNED), 3LL, "frames returned");
-            return;
-        }
-        extract_until(2);
-        check_equal(seen().words, std::vector<int>{0, 1}, "what found room");
-        me.raise(0);
-        extract_until(3);
-        check_equal(seen().words, std::vector<int>{0, 1, 5}, "the later one, which came first");
-        me.raise(1);
-        extract_until(6);
-        std::sort(seen().words.begin(), seen().words.end());
-        check_equal(seen().words, std::vector<int>{0, 1, 2, 3, 4, 5}, "each message once");
+        check_times(messages, me.ranks);
     });
 }
 
@@ -165,9 +116,7 @@ TEST_P(Fm1, returned_frames_of_many_senders_find_their_way_through_a_queue_of_tw
             return;
         }
         extract_until(2 * messages);
-        std::vector<int> times(static_cast<std::size_t>(messages));
-        for (const int i : seen().words) ++times.at(static_cast<std::size_t>(i));
-        check(std::all_of(times.begin(), times.end(), [](int n) { return n == 2; }), "each once");
+        check_times(messages, 2);
     });
 }
 
@@ -224,12 +173,7 @@ TEST_P(Fm1, a_handler_that_waits_takes_over_what_comes_without_processing_it) {
             extract_until(kMessages);
             return;
         }
-        await(
-            [] {
-                FM_extract();
-                return seen().count >= kMessages;
-            },
-            "messages");
+        extract1_until([] { return seen().count >= kMessages; }, "messages");
         check(count_of(FM_SENDS_WAITING) > 0, "the handler has waited");
     });
 }

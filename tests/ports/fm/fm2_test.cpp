@@ -4,8 +4,6 @@
 // Fast Messages 2.x: fm/fm2.h, in its order.
 #include "tests/ports/fm/fm_support.hpp"
 
-#include <fm/fm2.h>
-
 #include <numeric>
 
 namespace rmem::test {
@@ -14,7 +12,6 @@ namespace {
 class Fm2 : public Conformance {};
 RMEM_ON_ALL_RINGS(Fm2);
 
-/// What handlers have seen, of the process whose turn it is (simulated ones share these variables).
 struct Seen {
     std::vector<std::vector<std::byte>> messages;
     std::vector<unsigned> senders;
@@ -22,26 +19,12 @@ struct Seen {
     int error = 0;
     FM_stream* stream = nullptr;
 };
-Seen seen_by[kMaxTestRanks];
 Seen& seen() {
-    return seen_by[FM_nodeid];
+    return seen_by_node<Seen>();
 }
 
-/// From FM_initialize to FM_finalize, nothing seen before.
-struct Session : FmSession {
-    Session() { seen() = {}; }
-};
+using Session = FreshSession<Seen>;
 
-void send(ULONG node, ULONG id, std::span<const std::byte> bytes, std::size_t piece,
-          Place place = Place::here()) {
-    FM_stream* const s = FM_begin_message(node, bytes.size(), id);
-    check(s != nullptr, "FM_begin_message", place);
-    for (std::size_t at = 0; at < bytes.size(); at += piece) {
-        const std::size_t size = std::min(piece, bytes.size() - at);
-        FM_send_piece(s, const_cast<std::byte*>(bytes.data() + at), size);
-    }
-    FM_end_message(s);
-}
 /// A message that says its size first, then bytes of that seed.
 std::vector<std::byte> message(std::uint32_t size, std::uint32_t seed) {
     std::vector<std::byte> bytes(8 + size);
@@ -65,12 +48,7 @@ int receive_message(FM_stream* s, unsigned sender) {
     return FM_CONTINUE;
 }
 void extract_until(int count, Place place = Place::here()) {
-    await(
-        [&] {
-            FM_extract(~0UL);
-            return seen().count >= count;
-        },
-        "messages", place);
+    extract2_until([&] { return seen().count >= count; }, "messages", place);
     check_equal(seen().count, count, "messages", place);
 }
 
@@ -95,7 +73,7 @@ TEST_P(Fm2, ids_are_given_replaced_and_refused) {
             ++replaced;
             return FM_CONTINUE;
         });
-        send(0, 2, {}, 1);
+        send_stream(0, 2, {}, 1);
         await([] { return FM_extract(~0UL) != 0; }, "a message");
         check_equal(replaced, 1, "calls of the handler that replaced the former");
     });
@@ -112,7 +90,7 @@ TEST_P(Fm2, messages_of_all_sizes_arrive_whole_and_in_order) {
             for (const std::size_t piece :
                  {std::size_t{1} << 20, std::size_t{7}, std::size_t{1024}}) {
                 for (const std::uint32_t size : kSizes) {
-                    if (size < 10'000 || piece > 10) send(1, id, message(size, seed), piece);
+                    if (size < 10'000 || piece > 10) send_stream(1, id, message(size, seed), piece);
                     ++seed;
                 }
             }
@@ -134,49 +112,13 @@ TEST_P(Fm2, nodes_that_stream_to_each_other_do_not_wait_for_each_other) {
         const int messages = thrifty(200);
         for (int i = 0; i < messages; ++i) {
             for (unsigned to = 0; to < 3; ++to)
-                send(to, id,
-                     message(static_cast<std::uint32_t>(i * 37 % 3000),
-                             static_cast<std::uint32_t>(i)),
-                     500);
+                send_stream(to, id,
+                            message(static_cast<std::uint32_t>(i * 37 % 3000),
+                                    static_cast<std::uint32_t>(i)),
+                            500);
         }
         extract_until(3 * messages);
         static_cast<void>(me);
-    });
-}
-
-TEST_P(Fm2, a_handler_is_suspended_until_the_next_piece_comes_and_others_run_meanwhile) {
-    run(3, [](Rank& me) {
-        Session session;
-        const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
-        if (me.rank == 0) {
-            // The first packets leave, the rest waits for word.
-            const auto bytes = message(20'000, 5);
-            FM_stream* const s = FM_begin_message(2, bytes.size(), id);
-            FM_send_piece(s, const_cast<std::byte*>(bytes.data()), 4000);
-            me.raise(0);
-            me.await_word(2);
-            FM_send_piece(s, const_cast<std::byte*>(bytes.data()) + 4000, bytes.size() - 4000);
-            FM_end_message(s);
-        } else if (me.rank == 1) {
-            me.await_word(1);
-            send(2, id, message(100, 6), 100);
-        } else {
-            me.await_word(0);
-            await(
-                [] {
-                    FM_extract(~0UL);
-                    return count_of(FM_HANDLERS_SUSPENDED) >= 1;
-                },
-                "a suspended handler");
-            check_equal(count_of(FM_HANDLERS_ENTERED) - count_of(FM_HANDLERS_LEFT), 1LL,
-                        "handlers inside");
-            me.raise(1);
-            extract_until(1);
-            check_equal(seen().senders.at(0), 1U, "who came first");
-            me.raise(2);
-            extract_until(2);
-            check_equal(seen().messages.at(1).size(), std::size_t{20'000}, "the suspended one");
-        }
     });
 }
 
@@ -194,8 +136,8 @@ TEST_P(Fm2, what_a_handler_does_not_receive_is_discarded) {
         const ULONG all = FM_register_handler(FM_ANY_ID, receive_message);
         if (me.rank == 0) {
             for (const std::uint32_t size : {10U, 100U, 9000U}) {
-                send(1, two, message(size, 1), 100);
-                send(1, all, message(size, 2), 100);
+                send_stream(1, two, message(size, 1), 100);
+                send_stream(1, all, message(size, 2), 100);
             }
             return;
         }
@@ -220,7 +162,7 @@ TEST_P(Fm2, a_node_that_receives_more_than_there_is_is_told) {
         Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_too_much);
         const std::vector<std::byte> bytes(10, std::byte{'y'});
-        send(0, id, bytes, 3);
+        send_stream(0, id, bytes, 3);
         extract_until(1);
         check_equal(seen().error, ENODATA, "errno");
         check_errno(EINVAL, [] { FM_receive(nullptr, nullptr, 0); });
@@ -255,34 +197,18 @@ TEST_P(Fm2, extract_stops_at_FM_QUIT_and_at_about_the_number_of_bytes_it_was_giv
         Session session;
         const ULONG quit = FM_register_handler(FM_ANY_ID, quits);
         const ULONG go_on = FM_register_handler(FM_ANY_ID, receive_two_bytes);
-        for (int i = 0; i < 3; ++i) send(0, quit, message(2, 1), 10);
+        for (int i = 0; i < 3; ++i) send_stream(0, quit, message(2, 1), 10);
         for (int i = 1; i <= 3; ++i) {
             await([] { return FM_extract(~0UL) != 0; }, "a message");
             check_equal(seen().count, i, "messages until FM_QUIT");
         }
-        for (int i = 0; i < 4; ++i) send(0, go_on, message(2, 1), 10);
+        for (int i = 0; i < 4; ++i) send_stream(0, go_on, message(2, 1), 10);
         int bytes = 0;
         await([&] { return (bytes = FM_extract(15)) != 0; }, "messages");
         check_equal(bytes, 20, "bytes of two messages of 10");
         check_equal(seen().count, 5, "messages within 15 bytes and the packet over it");
         check_equal(FM_extract(0), 0, "no bytes");
         extract_until(7);
-    });
-}
-
-TEST_P(Fm2, an_unknown_handler_is_told_and_its_message_dropped) {
-    run(2, [](Rank& me) {
-        FM_set_parameter(FM_QUIET);
-        Session session;
-        const ULONG id = FM_register_handler(5, receive_message);
-        if (me.rank == 0) {
-            send(1, 4, message(100, 1), 10);
-            send(1, 900, message(9000, 1), 1000);
-            send(1, id, message(100, 1), 10);
-            return;
-        }
-        extract_until(1);
-        check_equal(count_of(FM_INVALID_HANDLERS), 2LL, "messages for no handler");
     });
 }
 
@@ -310,18 +236,13 @@ TEST_P(Fm2, a_handler_sends_what_has_room_and_gets_NULL_for_what_has_not) {
         FM_register_handler(1, receive_message);
         constexpr std::uint32_t kAnswers[] = {4, 3000, 50'000'000, 5000};
         if (me.rank == 0) {
-            for (const std::uint32_t size : kAnswers) send(1, 0, bytes_of(size), 4);
+            for (const std::uint32_t size : kAnswers) send_stream(1, 0, bytes_of(size), 4);
             extract_until(3);
             check_equal(seen().messages.at(2).size(), std::size_t{5000}, "the last answer");
             me.raise(0);
             return;
         }
-        await(
-            [&] {
-                FM_extract(~0UL);
-                return me.shared[0] != 0;
-            },
-            "the answers");
+        extract2_until([&] { return me.shared[0] != 0; }, "the answers");
         check_equal(seen().error, EAGAIN, "errno where there was no room");
         check_equal(seen().count, 3, "answers");
     });
@@ -335,17 +256,12 @@ TEST_P(Fm2, what_a_handler_sends_while_the_network_is_full_leaves_later_and_in_o
         constexpr std::uint32_t kAnswer = 10;
         constexpr int kMessages = 25;  // more than the billboard's FIFO holds
         if (me.rank == 0) {
-            for (int i = 0; i < kMessages; ++i) send(1, 0, bytes_of(kAnswer), 4);
+            for (int i = 0; i < kMessages; ++i) send_stream(1, 0, bytes_of(kAnswer), 4);
             me.await_word(0);  // all of them answered before the first answer is taken
             extract_until(kMessages);
             return;
         }
-        await(
-            [&] {
-                FM_extract(~0UL);
-                return seen().count >= kMessages;
-            },
-            "what is to be answered");
+        extract2_until([&] { return seen().count >= kMessages; }, "what is to be answered");
         me.raise(0);
     });
 }
@@ -379,12 +295,8 @@ TEST_P(Fm2, a_node_that_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was
                 check(FM_packets_kept() != 0, "packets for which the network had no room");
             me.shared[1] = begun;
             me.raise(0);
-            await(
-                [&] {
-                    FM_extract(~0UL);
-                    return FM_packets_kept() == 0;
-                },
-                "the packets that were kept to leave");
+            extract2_until([&] { return FM_packets_kept() == 0; },
+                           "the packets that were kept to leave");
             me.await_word(2);
             return;
         }
@@ -401,7 +313,7 @@ TEST_P(Fm2, credit_is_told_alone_where_nothing_carries_it_and_is_divided_again) 
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
         const int messages = 400;  // more than the whole buffer
         if (me.rank == 0) {
-            for (int i = 0; i < messages; ++i) send(1, id, message(8, 1), 16);
+            for (int i = 0; i < messages; ++i) send_stream(1, id, message(8, 1), 16);
             me.raise(0);
             return;
         }

@@ -5,8 +5,6 @@
 #include "tests/support/child.hpp"
 #include "tests/support/sanitizers.hpp"
 
-#include <fm/fm2.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <thread>

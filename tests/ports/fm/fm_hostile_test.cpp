@@ -6,9 +6,6 @@
 #include "ports/fm/frame.hpp"
 #include "tests/ports/fm/fm_support.hpp"
 
-#include <fm/fm1.h>
-#include <fm/fm2.h>
-
 namespace rmem::test {
 namespace {
 
@@ -58,13 +55,7 @@ void comes_through(const RingSetup& setup, const Frames& frames, long long corru
             FM_send_4(1, note, 1, 2, 3, 4);
             return;
         }
-        await(
-            [] {
-                FM_extract();
-                FM_extract(~0UL);
-                return seen_by[FM_nodeid] == 1;
-            },
-            "what follows");
+        extract_both_until([] { return seen_by[FM_nodeid] == 1; }, "what follows");
         check_equal(count_of(FM_CORRUPT), corrupt, "corrupt frames");
         check_equal(count_of(FM_INVALID_HANDLERS), invalid, "invalid handlers");
     });
@@ -124,12 +115,8 @@ TEST_P(FmHostile, packets_beyond_the_credit_are_counted_and_those_within_it_have
             }
             return;
         }
-        await(
-            [] {
-                FM_extract();  // 1.0's: takes over, processes nothing of 2.x
-                return count_of(FM_CORRUPT) == kPackets - kCredit;
-            },
-            "packets beyond the credit");
+        extract1_until([] { return count_of(FM_CORRUPT) == kPackets - kCredit; },
+                       "packets beyond the credit");
         check_equal(seen_by[1], 0, "handlers called");
         FM_extract(~0UL);
         check_equal(seen_by[1], kCredit, "packets that had a place");
@@ -154,12 +141,8 @@ TEST_P(FmHostile, a_node_that_runs_another_binary_is_told_and_refused) {
             me.await_word(0);
             return;
         }
-        await(
-            [] {
-                FM_extract();
-                return count_of(FM_INVALID_HANDLERS) == 1;
-            },
-            "a message of the other binary");
+        extract1_until([] { return count_of(FM_INVALID_HANDLERS) == 1; },
+                       "a message of the other binary");
         check_equal(count_of(FM_FOREIGN_BINARIES), 1LL, "other binaries");
         check_equal(seen_by[1], 0, "handlers called");
         check_errno(ENOEXEC, [] { FM_send_4(0, note, 1, 2, 3, 4); });
@@ -179,24 +162,16 @@ TEST_P(FmHostile, random_frames_do_no_harm) {
         if (!bytes.empty() && bytes[0] == std::byte{2}) bytes[0] = std::byte{0};
         frames.push_back(std::move(bytes));
     }
-    RankProcesses ring(setup(2));
-    ring.start_all([&](Rank& me) {
+    run(2, [&](Rank& me) {
         FM_set_parameter(FM_QUIET);
         FmSession session;
         if (me.rank == 0) {
             for (const auto& each : frames) send_frame(1, each);
-            me.raise(0);
-            return;
+            return me.raise(0);
         }
-        await(
-            [&] {
-                FM_extract();
-                FM_extract(~0UL);
-                return me.shared[0] != 0 && count_of(FM_CORRUPT) > 0;
-            },
-            "the end, and corrupt frames");
+        extract_both_until([&] { return me.shared[0] != 0 && count_of(FM_CORRUPT) > 0; },
+                           "the end, and corrupt frames");
     });
-    ring.finish();
 }
 
 }  // namespace

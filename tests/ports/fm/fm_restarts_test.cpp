@@ -5,9 +5,6 @@
 #include "tests/ports/fm/fm_support.hpp"
 #include "tests/support/child.hpp"
 
-#include <fm/fm1.h>
-#include <fm/fm2.h>
-
 #include <unistd.h>
 #include <csignal>
 
@@ -20,13 +17,10 @@ RMEM_ON_ALL_RINGS(FmRestarts);
 struct Seen {
     int count = 0, error = 0, sum = 0;
 };
-Seen seen_by[kMaxTestRanks];
 Seen& seen() {
-    return seen_by[FM_nodeid];
+    return seen_by_node<Seen>();
 }
-struct Session : FmSession {
-    Session() { seen() = {}; }
-};
+using Session = FreshSession<Seen>;
 
 void note(int i0, int, int, int) {
     ++seen().count;
@@ -40,15 +34,8 @@ int note_stream(FM_stream* s, unsigned) {
     ++seen().count;
     return FM_CONTINUE;
 }
-void extract_both_until(const std::function<bool()>& holds, std::string_view what,
-                        Place place = Place::here()) {
-    await(
-        [&] {
-            FM_extract();
-            FM_extract(~0UL);
-            return holds();
-        },
-        what, place);
+std::vector<std::byte> some_bytes(std::size_t size = 5000) {
+    return std::vector<std::byte>(size);
 }
 
 TEST_P(FmRestarts, a_forked_child_takes_no_part) {
@@ -69,26 +56,35 @@ TEST_P(FmRestarts, a_forked_child_takes_no_part) {
     });
 }
 
-TEST_P(FmRestarts, a_dead_node_gives_its_slots_back_and_is_told_once) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
+/// Node 1, which does `doomed` first, is killed once node 0 has raised word 0; then word 1 is
+/// raised.
+void run_while_1_dies(const RingSetup& setup, const Body& survivor, const Body& doomed = {}) {
+    RankProcesses ring(setup);
+    ring.start(0, [&](Rank& me) {
         FM_set_parameter(FM_QUIET);
+        survivor(me);
+    });
+    ring.start(1, [&](Rank& me) {
+        const FmSession session;
+        if (doomed) doomed(me);
+        me.await_word(2);  // never
+    });
+    ring.await_word(0);
+    ring.kill(1);
+    ring.shared()[1] = 1;
+    ring.finish();
+}
+
+TEST_P(FmRestarts, a_dead_node_gives_its_slots_back_and_is_told_once) {
+    run_while_1_dies(setup(2), [](Rank& me) {
         FM_set_parameter(FM_REJECT_QUEUE, 4);
         Session session;
         for (int i = 0; i < 4; ++i) FM_send_4(1, note, i, 0, 0, 0);  // all slots
         me.raise(0);
         me.await_word(1);
-        bool told = false;
-        await(
-            [&] {
-                errno = 0;
-                if (FM_extract() == -1) {
-                    check_equal(errno, EHOSTDOWN, "errno");
-                    told = true;
-                }
-                return told;
-            },
-            "word of the death");
+        errno = 0;
+        await([] { return FM_extract() == -1; }, "word of the death");
+        check_equal(errno, EHOSTDOWN, "errno");
         check_equal(count_of(FM_FRAMES_LOST), 4LL, "frames lost");
         check_equal(count_of(FM_NODES_LOST), 1LL, "nodes lost");
         check_errno(EHOSTDOWN, [] { FM_send_4(1, note, 0, 0, 0, 0); });
@@ -97,15 +93,6 @@ TEST_P(FmRestarts, a_dead_node_gives_its_slots_back_and_is_told_once) {
         for (int i = 0; i < 8; ++i) FM_send_4(0, note, 1, 0, 0, 0);  // with four slots again
         extract_both_until([] { return seen().count == 8; }, "messages to itself");
     });
-    ring.start(1, [](Rank& me) {
-        FmSession session;
-        me.await_word(2);  // never
-    });
-    ring.await_word(0);
-    ring.kill(1);
-    ring.shared()[1] = 1;
-    ring.wait(0);
-    ring.finish();
 }
 
 TEST_P(FmRestarts, the_end_of_a_node_is_told_by_sends_to_it_alone) {
@@ -123,29 +110,17 @@ TEST_P(FmRestarts, the_end_of_a_node_is_told_by_sends_to_it_alone) {
 }
 
 TEST_P(FmRestarts, a_send_that_waits_for_a_node_ends_when_that_dies) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        FM_set_parameter(FM_QUIET);
+    run_while_1_dies(setup(2), [](Rank& me) {
         FM_set_parameter(FM_REJECT_QUEUE, 4);
         Session session;
         for (int i = 0; i < 4; ++i) FM_send_4(1, note, i, 0, 0, 0);
         me.raise(0);
         check_errno(EHOSTDOWN, [] { FM_send_4(1, note, 4, 0, 0, 0); });
     });
-    ring.start(1, [](Rank& me) {
-        FmSession session;
-        me.await_word(2);  // never
-    });
-    ring.await_word(0);
-    ring.kill(1);
-    ring.wait(0);
-    ring.finish();
 }
 
 TEST_P(FmRestarts, a_message_whose_sender_dies_in_the_middle_of_it_ends_short) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        FM_set_parameter(FM_QUIET);
+    const Body survivor = [](Rank& me) {
         FM_register_handler(0, note_stream);
         Session session;
         extract_both_until([] { return count_of(FM_HANDLERS_SUSPENDED) > 0; },
@@ -155,18 +130,12 @@ TEST_P(FmRestarts, a_message_whose_sender_dies_in_the_middle_of_it_ends_short) {
         check_equal(seen().error, ENODATA, "errno of FM_receive");
         check_equal(count_of(FM_MESSAGES_CUT), 1LL, "messages cut");
         check_equal(count_of(FM_HANDLERS_LEFT), 1LL, "handlers left");
-    });
-    ring.start(1, [](Rank& me) {
-        FmSession session;
-        std::array<char, 3000> bytes{};
+    };
+    run_while_1_dies(setup(2), survivor, [](Rank&) {
+        auto bytes = some_bytes(3000);
         FM_stream* const s = FM_begin_message(0, 5000, 0);
         FM_send_piece(s, bytes.data(), bytes.size());
-        me.await_word(2);  // never
     });
-    ring.await_word(0);
-    ring.kill(1);
-    ring.wait(0);
-    ring.finish();
 }
 
 TEST_P(FmRestarts, a_node_that_comes_back_is_a_new_one_to_both_versions) {
@@ -177,10 +146,7 @@ TEST_P(FmRestarts, a_node_that_comes_back_is_a_new_one_to_both_versions) {
         Session session;
         if (me.rank == 1) {
             for (int i = 0; i < 3; ++i) FM_send_4(0, note, 1, 0, 0, 0);
-            std::array<char, 5000> bytes{};
-            FM_stream* const s = FM_begin_message(0, 5000, 0);
-            FM_send_piece(s, bytes.data(), bytes.size());
-            FM_end_message(s);
+            send_stream(0, 0, some_bytes());
             me.raise(0);
             extract_both_until([] { return seen().count >= 2; }, "an answer in both versions");
             me.raise(1);
@@ -195,11 +161,7 @@ TEST_P(FmRestarts, a_node_that_comes_back_is_a_new_one_to_both_versions) {
                 errno = 0;
                 FM_send_4(1, note, 1, 0, 0, 0);
             }
-            std::array<char, 5000> bytes{};
-            FM_stream* const s = FM_begin_message(1, 5000, 0);
-            check(s != nullptr, "FM_begin_message");
-            FM_send_piece(s, bytes.data(), bytes.size());
-            FM_end_message(s);
+            send_stream(1, 0, some_bytes());
             extract_both_until([&] { return me.shared[1] >= incarnation_of_1; },
                                "word of the answers");
         }
@@ -226,49 +188,37 @@ TEST_P(FmRestarts, all_nodes_may_finalize_and_initialize_again) {
     });
 }
 
+/// To each other, by both.
+void speak_in_both_versions(const Rank& me, int messages) {
+    FM_register_handler(0, note_stream);
+    const int other = 1 - me.rank;
+    for (int i = 0; i < messages; ++i) {
+        FM_send_4(other, note, 1, 0, 0, 0);
+        send_stream(static_cast<ULONG>(other), 0, some_bytes());
+    }
+    extract_both_until([&] { return seen().count == 2 * messages; });
+    check_equal(seen().sum, messages, "messages of 1.0");
+    check_equal(count_of(FM_CORRUPT), 0LL, "corrupt frames");
+}
+
 TEST_P(FmRestarts, both_versions_and_the_billboard_speak_on_one_ring) {
     run(2, [](Rank& me) {
-        FM_register_handler(0, note_stream);
         Session session;
-        const int other = 1 - me.rank;
-        const int messages = thrifty(100);
-        std::array<char, 5000> bytes{};
-        for (int i = 0; i < messages; ++i) {
-            FM_send_4(other, note, 1, 0, 0, 0);
-            FM_stream* const s = FM_begin_message(static_cast<ULONG>(other), 5000, 0);
-            FM_send_piece(s, bytes.data(), bytes.size());
-            FM_end_message(s);
-        }
-        extract_both_until([&] { return seen().count == 2 * messages; }, "messages");
-        check_equal(seen().sum, messages, "messages of 1.0");
-        check_equal(count_of(FM_CORRUPT), 0LL, "corrupt frames");
-        send(other, 100, 7);
-        receive(other, 100, 7);
+        speak_in_both_versions(me, thrifty(100));
+        send(1 - me.rank, 100, 7);
+        receive(1 - me.rank, 100, 7);
     });
 }
 
-class FmLoss : public ::testing::Test {};
-
-TEST_F(FmLoss, messages_arrive_once_where_datagrams_are_lost) {
+TEST(FmLoss, messages_arrive_once_where_datagrams_are_lost) {
     RingSetup setup;
     setup.link = "udp";
     setup.extra["RMEM_FAULTS"] = "drop:share=5%";
     RankProcesses ring(setup);
     ring.start_all([](Rank& me) {
         FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 8);
-        FM_register_handler(0, note_stream);
         Session session;
-        const int other = 1 - me.rank;
-        constexpr int kMessages = 60;
-        std::array<char, 5000> bytes{};
-        for (int i = 0; i < kMessages; ++i) {
-            FM_send_4(other, note, 1, 0, 0, 0);
-            FM_stream* const s = FM_begin_message(static_cast<ULONG>(other), 5000, 0);
-            FM_send_piece(s, bytes.data(), bytes.size());
-            FM_end_message(s);
-        }
-        extract_both_until([&] { return seen().count == 2 * kMessages; }, "messages");
-        check_equal(seen().sum, kMessages, "messages of 1.0");
+        speak_in_both_versions(me, 60);
     });
     ring.finish();
 }

@@ -9,13 +9,17 @@
 #include "ports/fm/fm.h"
 #include "tests/support/conformance.hpp"
 
+#include <fm/fm1.h>
+#include <fm/fm2.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <span>
+#include <string_view>
 
 namespace rmem::test {
 
@@ -35,6 +39,45 @@ public:
 
 inline long long count_of(FM_counter counter) {
     return FM_count(FM_nodeid, counter);
+}
+
+/// What the handlers of a node have noted: simulated nodes share the variables of a test.
+template <class Seen>
+Seen& seen_by_node() {
+    static Seen all[kMaxTestRanks];
+    return all[FM_nodeid];
+}
+/// One that has noted nothing before.
+template <class Seen>
+struct FreshSession : FmSession {
+    FreshSession() { seen_by_node<Seen>() = {}; }
+};
+
+/// Takes in what is of 1.0, of 2.x, or of both.
+inline void extract1_until(const std::function<bool()>& holds, std::string_view what = "messages",
+                           Place place = Place::here()) {
+    await([&] { return FM1_extract(), holds(); }, what, place);
+}
+inline void extract2_until(const std::function<bool()>& holds, std::string_view what = "messages",
+                           Place place = Place::here()) {
+    await([&] { return FM2_extract(~0UL), holds(); }, what, place);
+}
+inline void extract_both_until(const std::function<bool()>& holds,
+                               std::string_view what = "messages", Place place = Place::here()) {
+    await([&] { return FM1_extract(), FM2_extract(~0UL), holds(); }, what, place);
+}
+
+/// A message of 2.x, in pieces.
+inline void send_stream(ULONG node, ULONG id, std::span<const std::byte> bytes,
+                        std::size_t piece = ~std::size_t{0}, Place place = Place::here()) {
+    FM_stream* const s = FM_begin_message(node, bytes.size(), id);
+    check(s != nullptr, "FM_begin_message", place);
+    for (std::size_t at = 0; at < bytes.size();) {
+        const std::size_t size = std::min(piece, bytes.size() - at);
+        FM_send_piece(s, const_cast<std::byte*>(bytes.data() + at), size);
+        at += size;
+    }
+    FM_end_message(s);
 }
 
 /// Calls, and checks what it leaves in errno; 0: nothing.
