@@ -21,6 +21,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -116,11 +117,50 @@ inline std::uint32_t mu_number(mu_endpoint_t* ep, mu_addr_t* from = nullptr) {
     return number;
 }
 
+/// An endpoint of this process, to its end.
+class MuEndpoint {
+public:
+    explicit MuEndpoint(std::size_t send = 65536, std::size_t receive = 65536)
+        : ep_(mu_create(send, receive)) {}
+    ~MuEndpoint() { EXPECT_EQ(mu_destroy_endpoint(ep_), 0) << mu_last_error(); }
+    MuEndpoint(const MuEndpoint&) = delete;
+    MuEndpoint& operator=(const MuEndpoint&) = delete;
+    operator mu_endpoint_t*() const { return ep_; }
+    mu_addr_t address() const { return mu_own(ep_); }
+    /// Its own message comes back.
+    void expect_works() const {
+        EXPECT_EQ(mu_send_number(ep_, address(), 3), 0) << mu_last_error();
+        EXPECT_EQ(mu_number(ep_), 3U);
+    }
+
+private:
+    mu_endpoint_t* ep_;
+};
+
 /// A number that processes of a test tell each other; 0: not yet.
 using Word = SharedValue<std::atomic<std::uint32_t>>;
 inline std::uint32_t await_word(const Word& word) {
     EXPECT_TRUE(eventually([&] { return *word != 0; }));
     return *word;
 }
+
+/// Another program of the daemon's, with an endpoint.
+class MuProgram {
+public:
+    MuProgram(const MunetDaemon& daemon, const std::function<void(mu_endpoint_t*)>& body)
+        : process([&, this] {
+              daemon.enter();
+              const MuEndpoint ep;
+              *told_ = 1U + ep.address().ep;
+              body(ep);
+          }) {}
+    mu_addr_t address() const { return {0, static_cast<unsigned char>(await_word(told_) - 1)}; }
+
+private:
+    const Word told_;
+
+public:
+    Child process;
+};
 
 }  // namespace rmem::test

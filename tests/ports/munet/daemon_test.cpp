@@ -19,6 +19,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,57 +35,19 @@ void rest(int ms) {
     std::this_thread::sleep_for(milliseconds(ms));
 }
 
-TEST(MunetDaemon, carries_messages_between_programs_both_ways) {
-    const MunetDaemon daemon;
-    const Word address;
-    Child echo([&] {
-        daemon.enter();
-        mu_endpoint_t* ep = mu_create();
-        *address = 1U + mu_own(ep).ep;
-        std::vector<char> text(20'000);
-        for (int i = 0; i < 300; ++i) {
-            mu_addr_t from{};
-            const int size = mu_await(ep, text.data(), text.size(), &from);
-            ASSERT_GE(size, 0) << mu_last_error();
-            ASSERT_EQ(mu_send_DMA(ep, from, text.data(), static_cast<std::size_t>(size)), 0)
-                << mu_last_error();
-        }
-        mu_destroy_endpoint(ep);
-    });
-    daemon.enter();
-    mu_endpoint_t* ep = mu_create();
-    const mu_addr_t there{0, static_cast<unsigned char>(await_word(address) - 1)};
-    for (unsigned i = 0; i < 300; ++i) {
-        std::vector<char> text(i * 7, static_cast<char>(i)), back(3000);
-        ASSERT_EQ(mu_send(ep, there, text.data(), text.size()), 0) << mu_last_error();
-        mu_addr_t from{};
-        ASSERT_EQ(mu_await(ep, back.data(), back.size(), &from), static_cast<int>(text.size()));
-        back.resize(text.size());
-        ASSERT_EQ(back, text);
-        ASSERT_EQ(from.ep, there.ep);
-    }
-    EXPECT_EQ(echo.wait(), 0);
-    EXPECT_EQ(mu_destroy_endpoint(ep), 0);
-}
-
 TEST(MunetDaemon, daemon_and_programs_sleep_when_nothing_moves_and_are_woken) {
     const MunetDaemon daemon;
-    const Word address;
     constexpr std::uint32_t kLast = 1'000'000;
-    Child echo([&] {
-        daemon.enter();
-        mu_endpoint_t* ep = mu_create();
-        *address = 1U + mu_own(ep).ep;
+    MuProgram echo(daemon, [](mu_endpoint_t* ep) {
         for (std::uint32_t number = 0; number != kLast;) {
             mu_addr_t from{};
             number = mu_number(ep, &from);
             EXPECT_EQ(mu_send_number(ep, from, number + 1), 0);
         }
-        mu_destroy_endpoint(ep);
     });
     daemon.enter();
-    mu_endpoint_t* ep = mu_create();
-    const mu_addr_t there{0, static_cast<unsigned char>(await_word(address) - 1)};
+    const MuEndpoint ep;
+    const mu_addr_t there = echo.address();
     const auto ask = [&](std::uint32_t number) {
         EXPECT_EQ(mu_send_number(ep, there, number), 0);
         EXPECT_EQ(mu_number(ep), number + 1);
@@ -96,9 +59,8 @@ TEST(MunetDaemon, daemon_and_programs_sleep_when_nothing_moves_and_are_woken) {
         return asked >= 10 && daemon.count(NodeCounter::bells) > 0;
     }));
     ask(kLast);
-    EXPECT_EQ(echo.wait(), 0);
+    EXPECT_EQ(echo.process.wait(), 0);
     EXPECT_EQ(mu_wait(ep, 1'000'000), -ETIMEDOUT);
-    mu_destroy_endpoint(ep);
 }
 
 TEST(MunetDaemon, starts_although_a_process_locks_the_counters_that_a_former_daemon_has_left) {
@@ -112,62 +74,55 @@ TEST(MunetDaemon, starts_although_a_process_locks_the_counters_that_a_former_dae
     ASSERT_EQ(::fcntl(reader.get(), F_OFD_SETLK, &all), 0);
     daemon.start();
     daemon.enter();
-    mu_endpoint_t* ep = mu_create();
-    EXPECT_EQ(mu_send_number(ep, mu_own(ep), 3), 0);
-    EXPECT_EQ(mu_number(ep), 3U);
-    mu_destroy_endpoint(ep);
+    MuEndpoint().expect_works();
 }
 
 TEST(MunetDaemon, gives_a_user_no_more_memory_than_the_limit) {
     const MunetDaemon daemon({.user_bytes = 200'000});
     daemon.enter();
-    mu_endpoint_t *first = mu_create(0, 65536), *second = mu_create(0, 65536), *third = nullptr;
+    auto first = std::make_unique<MuEndpoint>(0, 65536);
+    const MuEndpoint second(0, 65536);
+    mu_endpoint_t* third = nullptr;
     EXPECT_EQ(mu_create_endpoint(&third, 0, 65536), -EDQUOT);
     EXPECT_EQ(third, nullptr);
     EXPECT_THAT(mu_last_error(), HasSubstr("200000"));
     EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::over_limit) == 1; }));
-    mu_destroy_endpoint(first);
+    first.reset();
     EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::destroyed) == 1; }));
-    third = mu_create(0, 65536);
-    mu_destroy_endpoint(second);
-    mu_destroy_endpoint(third);
+    const MuEndpoint again(0, 65536);
 }
 
 TEST(MunetDaemon, gives_a_user_no_more_endpoints_than_the_limit) {
     const MunetDaemon daemon({.user_endpoints = 3});
     daemon.enter();
-    std::vector<mu_endpoint_t*> all;
-    for (int i = 0; i < 3; ++i) all.push_back(mu_create());
+    const std::array<MuEndpoint, 3> all;
     mu_endpoint_t* more = nullptr;
     EXPECT_EQ(mu_create_endpoint(&more, 0, 65536), -EDQUOT) << mu_last_error();
-    for (auto* ep : all) mu_destroy_endpoint(ep);
 }
 
 TEST(MunetDaemon, admits_as_many_senders_as_it_was_told) {
     const MunetDaemon daemon({.senders = 2});
     daemon.enter();
-    mu_endpoint_t *to = mu_create(), *a = mu_create(), *b = mu_create(), *c = mu_create();
-    EXPECT_EQ(mu_send_number(a, mu_own(to), 1), 0);
-    EXPECT_EQ(mu_send_number(b, mu_own(to), 1), 0);
-    EXPECT_EQ(mu_send_number(c, mu_own(to), 1), -EUSERS);
+    const MuEndpoint to, a, b, c;
+    EXPECT_EQ(mu_send_number(a, to.address(), 1), 0);
+    EXPECT_EQ(mu_send_number(b, to.address(), 1), 0);
+    EXPECT_EQ(mu_send_number(c, to.address(), 1), -EUSERS);
     EXPECT_THAT(mu_last_error(), HasSubstr("--munet-senders"));
-    for (auto* ep : {to, a, b, c}) mu_destroy_endpoint(ep);
 }
 
 TEST(MunetDaemon, refuses_what_cannot_be_and_says_why) {
     const MunetDaemon daemon;
     daemon.enter();
-    mu_endpoint_t* ep = nullptr;
+    mu_endpoint_t* none = nullptr;
     EXPECT_EQ(mu_create_endpoint(nullptr, 0, 65536), -EINVAL);
-    EXPECT_EQ(mu_create_endpoint(&ep, 0, 64), -EINVAL);
+    EXPECT_EQ(mu_create_endpoint(&none, 0, 64), -EINVAL);
     EXPECT_THAT(mu_last_error(), HasSubstr("the receive buffer at least 4224"));
-    EXPECT_EQ(mu_create_endpoint(&ep, std::size_t{1} << 40, 65536), -EINVAL);
-    ep = mu_create();
+    EXPECT_EQ(mu_create_endpoint(&none, std::size_t{1} << 40, 65536), -EINVAL);
+    const MuEndpoint ep;
     EXPECT_EQ(mu_send(ep, {0, 77}, "x", 1), -ECONNREFUSED);
     EXPECT_THAT(mu_last_error(), HasSubstr("endpoint 77 of node 0"));
-    EXPECT_EQ(mu_send(ep, {3, 0}, "x", 1), -ENETUNREACH);
-    EXPECT_EQ(mu_send(ep, {-1, 0}, "x", 1), -ENETUNREACH);
-    EXPECT_EQ(mu_send(ep, {70'000, 0}, "x", 1), -ENETUNREACH);
+    for (const int nowhere : {3, -1, 70'000})
+        EXPECT_EQ(mu_send(ep, {nowhere, 0}, "x", 1), -ENETUNREACH);
     EXPECT_EQ(mu_send(ep, mu_own(ep), nullptr, 1), -EINVAL);
     EXPECT_EQ(mu_send(nullptr, {0, 0}, "x", 1), -EINVAL);
     EXPECT_EQ(mu_recv(nullptr, nullptr, 0, nullptr), -EINVAL);
@@ -179,7 +134,6 @@ TEST(MunetDaemon, refuses_what_cannot_be_and_says_why) {
     const std::vector<char> text(static_cast<std::size_t>(most) + 1);
     EXPECT_EQ(mu_send(ep, mu_own(ep), text.data(), text.size()), -EMSGSIZE);
     EXPECT_EQ(mu_send_DMA(ep, mu_own(ep), text.data(), text.size()), -EMSGSIZE);
-    mu_destroy_endpoint(ep);
 }
 
 TEST(MunetDaemon, is_missed_with_a_sentence) {
@@ -264,28 +218,21 @@ TEST(MunetDaemon, says_where_its_socket_could_be_when_the_folder_is_not_there_or
 TEST(MunetDaemon, a_daemon_that_ends_is_noticed_by_every_call_that_needs_it) {
     MunetDaemon daemon;
     daemon.enter();
-    mu_endpoint_t* ep = mu_create();
-    ASSERT_EQ(mu_send_number(ep, mu_own(ep), 1), 0);
+    const MuEndpoint ep;
+    ASSERT_EQ(mu_send_number(ep, ep.address(), 1), 0);
     daemon.kill();
-    while (true) {  // until the share is used up
-        const int result = mu_send_number(ep, mu_own(ep), 1);
-        if (result == 0) continue;
-        EXPECT_EQ(result, -ENETDOWN);
-        break;
-    }
-    EXPECT_THAT(mu_last_error(), HasSubstr("has ended"));
     int result = 0;
+    while (result == 0) result = mu_send_number(ep, ep.address(), 1);  // until the share is used up
+    EXPECT_EQ(result, -ENETDOWN);
+    EXPECT_THAT(mu_last_error(), HasSubstr("has ended"));
+    result = 0;
     for (int i = 0; i < 1000 && (result >= 0 || result == -EAGAIN); ++i) {
         result = mu_recv(ep, &result, sizeof result, nullptr);
     }
     EXPECT_EQ(result, -ENETDOWN);
     EXPECT_EQ(mu_wait(ep, -1), -ENETDOWN);
-    mu_destroy_endpoint(ep);
     daemon.start();  // over the socket and board that were left behind
-    ep = mu_create();
-    EXPECT_EQ(mu_send_number(ep, mu_own(ep), 3), 0);
-    EXPECT_EQ(mu_number(ep), 3U);
-    mu_destroy_endpoint(ep);
+    MuEndpoint().expect_works();
 }
 
 TEST(MunetDaemon, is_alone_at_its_socket) {
@@ -299,40 +246,32 @@ TEST(MunetDaemon, is_alone_at_its_socket) {
 
 TEST(MunetDaemon, destroys_the_endpoint_of_a_program_that_is_killed_and_tells_its_senders) {
     const MunetDaemon daemon;
-    const Word address;
-    Child doomed([&] {
-        daemon.enter();
-        mu_endpoint_t* ep = mu_create();
-        *address = 1U + mu_own(ep).ep;
+    const Word has_come;
+    MuProgram doomed(daemon, [&](mu_endpoint_t* ep) {
         mu_number(ep);
-        *address = 1000;
+        *has_come = 1;
         while (true) rest(1000);
     });
     daemon.enter();
-    mu_endpoint_t* ep = mu_create();
-    const mu_addr_t there{0, static_cast<unsigned char>(await_word(address) - 1)};
+    const MuEndpoint ep;
+    const mu_addr_t there = doomed.address();
     ASSERT_EQ(mu_send_number(ep, there, 5), 0);
-    ASSERT_TRUE(eventually([&] { return *address == 1000; }));
-    doomed.kill();
+    await_word(has_come);
+    doomed.process.kill();
     EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::destroyed) == 1; }));
     EXPECT_EQ(mu_send_number(ep, there, 5), -ECONNRESET);
     EXPECT_EQ(mu_send_number(ep, there, 5), -ECONNREFUSED);
-    mu_destroy_endpoint(ep);
 }
 
 TEST(MunetDaemon, lets_a_stopped_program_hold_up_only_its_own_senders) {
     const MunetDaemon daemon;
-    const Word address;
-    Child stopped([&] {
-        daemon.enter();
-        mu_endpoint_t* ep = mu_create();
-        *address = 1U + mu_own(ep).ep;
+    MuProgram stopped(daemon, [](mu_endpoint_t*) {
         while (true) rest(1000);
     });
     daemon.enter();
-    mu_endpoint_t *ep = mu_create(), *other = mu_create();
-    const mu_addr_t there{0, static_cast<unsigned char>(await_word(address) - 1)};
-    stopped.stop();
+    const MuEndpoint ep, other;
+    const mu_addr_t there = stopped.address();
+    stopped.process.stop();
     mu_set_timeout(ep, 1'000'000);
     int result = 0;
     for (std::uint32_t i = 0; result == 0; ++i) result = mu_send_number(ep, there, i);
@@ -341,14 +280,12 @@ TEST(MunetDaemon, lets_a_stopped_program_hold_up_only_its_own_senders) {
         EXPECT_EQ(mu_send_number(ep, mu_own(other), i), 0);
         EXPECT_EQ(mu_number(other), i);
     }
-    mu_destroy_endpoint(ep);
-    mu_destroy_endpoint(other);
 }
 
 TEST(MunetDaemon, keeps_the_memory_of_an_endpoint_out_of_children) {
     const MunetDaemon daemon;
     daemon.enter();
-    mu_endpoint_t* ep = mu_create();
+    const MuEndpoint ep;
     Child child([&] {
         EXPECT_EQ(mu_recv(ep, nullptr, 0, nullptr), -EINVAL);
         std::ifstream maps("/proc/self/maps");
@@ -356,9 +293,7 @@ TEST(MunetDaemon, keeps_the_memory_of_an_endpoint_out_of_children) {
         EXPECT_EQ(mapped.find("memfd:munet"), std::string::npos);
     });
     EXPECT_EQ(child.wait(), 0);
-    EXPECT_EQ(mu_send_number(ep, mu_own(ep), 3), 0);
-    EXPECT_EQ(mu_number(ep), 3U);
-    mu_destroy_endpoint(ep);
+    ep.expect_works();
 }
 
 // ---- The socket

@@ -30,7 +30,7 @@ class MunetKilled : public ::testing::TestWithParam<Death> {};
 /// Numbered messages by all ways, as they come back from an echo, forever; and to an endpoint that
 /// never sends, so that it returns credit by messages of its own.
 void talk(mu_addr_t echo) {
-    mu_endpoint_t *ep = mu_create(), *quiet = mu_create();
+    const MuEndpoint ep, quiet;
     std::vector<char> text(5000), back(5000);
     for (std::uint32_t i = 0;; ++i) {
         const std::size_t size = std::array{8UL, 300UL, 2500UL}[i % 3];
@@ -38,7 +38,7 @@ void talk(mu_addr_t echo) {
         const auto send = i % 2 == 0 ? mu_send : mu_send_DMA;
         ASSERT_EQ(send(ep, echo, text.data(), size), 0) << mu_last_error();
         ASSERT_EQ(mu_await(ep, back.data(), back.size()), static_cast<int>(size));
-        ASSERT_EQ(mu_send_number(ep, mu_own(quiet), i), 0) << mu_last_error();
+        ASSERT_EQ(mu_send_number(ep, quiet.address(), i), 0) << mu_last_error();
         ASSERT_EQ(mu_number(quiet), i);
     }
 }
@@ -46,8 +46,8 @@ void talk(mu_addr_t echo) {
 TEST_P(MunetKilled, harms_nobody_else) {
     MunetDaemon daemon;
     daemon.enter();
-    mu_endpoint_t *echo = mu_create(), *a = mu_create(), *b = mu_create();
-    const mu_addr_t there = mu_own(echo);
+    const MuEndpoint echo, a, b;
+    const mu_addr_t there = echo.address();
     ::setenv("RMEM_KILL_AT",  // NOLINT(concurrency-mt-unsafe): one thread
              (GetParam().mark + ":" + std::to_string(GetParam().pass)).c_str(), 1);
     // The marks are counted by a process, and this one passes them too: only the child is to die.
@@ -66,7 +66,7 @@ TEST_P(MunetKilled, harms_nobody_else) {
             ASSERT_EQ(number, next++) << "in order, each once";
             mu_send(echo, from, text.data(), static_cast<std::size_t>(size));  // it may be dead
         }
-        ASSERT_EQ(mu_send_number(a, mu_own(b), i), 0) << mu_last_error();
+        ASSERT_EQ(mu_send_number(a, b.address(), i), 0) << mu_last_error();
         ASSERT_EQ(mu_number(b), i);
         ended = ended || has_ended(doomed.pid());
     }
@@ -78,7 +78,6 @@ TEST_P(MunetKilled, harms_nobody_else) {
             return result == -ECONNRESET || result == -ECONNREFUSED;
         }));
     }
-    for (auto* ep : {echo, a, b}) mu_destroy_endpoint(ep);
 }
 
 INSTANTIATE_TEST_SUITE_P(At, MunetKilled, ::testing::ValuesIn(deaths()), name_of_death);

@@ -2,7 +2,8 @@
 // ctest: check
 
 /// MU-Net between nodes, on every ring: each rank is a node's daemon and its programs at once, so
-/// that all of it runs where processes are simulated too. What processes add is in daemon_test.cpp.
+/// that all of it runs where processes are simulated too. What processes add is in daemon_test.cpp,
+/// what loss of datagrams does in semantics_munet_test.cpp.
 
 #include "ports/munet/network.hpp"
 #include "tests/support/conformance.hpp"
@@ -31,9 +32,8 @@ int send_number(MunetEndpoint& from, Address to, std::uint32_t number) {
 }
 std::vector<std::byte> receive(MunetEndpoint& at, Address* from = nullptr) {
     std::vector<std::byte> bytes(100'000);
-    int size = -EAGAIN;
     check_equal(at.program().wait(soon()), 0, "a message in time");
-    size = at.program().recv(bytes.data(), bytes.size(), from);
+    const int size = at.program().recv(bytes.data(), bytes.size(), from);
     check(size >= 0, "a message");
     bytes.resize(static_cast<std::size_t>(size));
     return bytes;
@@ -261,34 +261,6 @@ TEST_P(MunetNodes, tell_the_senders_of_a_node_that_died_and_go_on_among_themselv
     });
     ring.await_word(1, 1);
     ring.kill(1);
-    ring.finish();
-}
-
-TEST(MunetNodesOnUdp, lose_nothing_where_one_datagram_in_ten_is_lost) {
-    RingSetup setup;
-    setup.link = "udp";
-    setup.extra["RMEM_FAULTS"] = "drop:share=10%";
-    RankProcesses ring(setup);
-    ring.start_all([](Rank& me) {
-        RingNode node(me);
-        auto& mine = node.create();
-        const Address other{static_cast<std::uint16_t>(1 - me.rank), 0};
-        me.raise(0);
-        node.step_until([&] { return me.shared[0] == 2; }, "both endpoints");
-        for (unsigned i = 0; i < 100; ++i) {
-            const auto bytes = bytes_of(i * 13, i);
-            if (me.rank == 0) {
-                check_equal(mine.program().send_dma(other, bytes.data(), bytes.size(), soon()), 0,
-                            "sent");
-            }
-            check(receive(mine) == bytes, "the bytes");
-            if (me.rank == 1) {
-                check_equal(mine.program().send(other, bytes.data(), bytes.size(), soon()), 0,
-                            "sent");
-            }
-        }
-        finish(me, node);
-    });
     ring.finish();
 }
 

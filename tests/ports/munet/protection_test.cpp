@@ -66,6 +66,9 @@ protected:
     }
     mu_addr_t bob() const { return {0, static_cast<unsigned char>(board_->bob - 1)}; }
 
+    std::uint64_t count_of_mallory(Counter counter) const {
+        return daemon_.count(board_->mallory - 1, counter);
+    }
     /// Runs `attack` as another user, to its end.
     void attack(const std::function<void()>& attack, uid_t user = kMallory) {
         Child mallory([&] {
@@ -83,8 +86,8 @@ private:
     void be_bob() {
         become(kBob);
         daemon_.enter();
-        mu_endpoint_t* ep = mu_create();
-        board_->bob = 1U + mu_own(ep).ep;
+        const MuEndpoint ep;
+        board_->bob = 1U + ep.address().ep;
         board_->victim_pid = static_cast<std::uint32_t>(::getpid());
         std::vector<char> text(65536);
         while (true) {
@@ -97,12 +100,11 @@ private:
             ASSERT_EQ(mu_send(ep, from, text.data(), static_cast<std::size_t>(size)), 0)
                 << mu_last_error();
         }
-        mu_destroy_endpoint(ep);
     }
     void be_alice() {
         become(kAlice);
         daemon_.enter();
-        mu_endpoint_t* ep = mu_create();
+        const MuEndpoint ep;
         while (board_->stop == 0) {
             const std::uint32_t round = board_->rounds++;
             std::vector<char> text(8 + round % 1500, static_cast<char>(round)), back(65536);
@@ -119,7 +121,6 @@ private:
             ASSERT_EQ(back, text) << "round " << round;
         }
         ASSERT_EQ(mu_send(ep, bob(), "A", 1), 0);
-        mu_destroy_endpoint(ep);
     }
 
     std::unique_ptr<Child> alice_, bob_;
@@ -235,10 +236,16 @@ TEST_F(Protection, keeps_socket_and_counters_from_other_users) {
 /// An endpoint whose memory the attacker writes as he likes.
 class RawEndpoint {
 public:
-    RawEndpoint() {
+    explicit RawEndpoint(Board& board) : board_(board) {
         std::string why;
         EXPECT_EQ(connection_.open(4096, 65536, &why), 0) << why;
         words_ = EndpointMemory(connection_.memory(), connection_.geometry());
+        board.mallory = 1U + connection_.own().endpoint;
+    }
+    /// Its slot 0 is to Bob, and 1 to itself.
+    void open_slots() {
+        post(Kind::open, 0, 4, static_cast<std::uint64_t>(board_.bob - 1) << 16);
+        post(Kind::open, 1, 4, std::uint64_t{connection_.own().endpoint} << 16);
     }
     Connection& connection() { return connection_; }
     const EndpointMemory& words() const { return words_; }
@@ -258,6 +265,7 @@ public:
     }
 
 private:
+    Board& board_;
     Connection connection_;
     EndpointMemory words_;
     std::uint64_t next_ = 0;
@@ -265,8 +273,7 @@ private:
 
 TEST_F(Protection, drops_messages_to_forged_destinations) {
     attack([&] {
-        RawEndpoint mine;
-        board_->mallory = 1U + mine.connection().own().endpoint;
+        RawEndpoint mine(*board_);
         for (unsigned i = 0; i < 256; ++i) {
             mine.post(Kind::whole, static_cast<std::uint8_t>(i), 8, 0x4141414141414141);
         }
@@ -276,19 +283,17 @@ TEST_F(Protection, drops_messages_to_forged_destinations) {
         mine.post(Kind::open, 2, 3, 0);
         mine.post(Kind::whole, 1, 8, 0);
     });
-    const unsigned who = board_->mallory - 1;
-    EXPECT_EQ(daemon_.count(who, Counter::forged), 256U);
-    EXPECT_EQ(daemon_.count(who, Counter::bad_credits), 1U);
-    EXPECT_EQ(daemon_.count(who, Counter::refused), 3U);
-    EXPECT_EQ(daemon_.count(who, Counter::bad_descriptors), 1U);
-    EXPECT_EQ(daemon_.count(who, Counter::undelivered), 1U);
+    EXPECT_EQ(count_of_mallory(Counter::forged), 256U);
+    EXPECT_EQ(count_of_mallory(Counter::bad_credits), 1U);
+    EXPECT_EQ(count_of_mallory(Counter::refused), 3U);
+    EXPECT_EQ(count_of_mallory(Counter::bad_descriptors), 1U);
+    EXPECT_EQ(count_of_mallory(Counter::undelivered), 1U);
 }
 
 TEST_F(Protection, drops_descriptors_that_point_outside_the_send_buffer) {
     attack([&] {
-        RawEndpoint mine;
-        board_->mallory = 1U + mine.connection().own().endpoint;
-        mine.post(Kind::open, 0, 4, static_cast<std::uint64_t>(board_->bob - 1) << 16);
+        RawEndpoint mine(*board_);
+        mine.open_slots();
         for (const std::uint64_t offset : {4096UL, 4000UL, ~0UL, ~0UL - 100, 1UL << 32}) {
             mine.post(Kind::moved, 0, 200, offset);
         }
@@ -296,8 +301,8 @@ TEST_F(Protection, drops_descriptors_that_point_outside_the_send_buffer) {
             mine.post(Kind::moved, 0, length, 0);
         for (const std::uint32_t length : {129U, 4096U, ~0U}) mine.post(Kind::whole, 0, length, 0);
     });
-    EXPECT_EQ(daemon_.count(board_->mallory - 1, Counter::bad_descriptors), 11U);
-    EXPECT_EQ(daemon_.count(board_->mallory - 1, Counter::sent), 0U);
+    EXPECT_EQ(count_of_mallory(Counter::bad_descriptors), 11U);
+    EXPECT_EQ(count_of_mallory(Counter::sent), 0U);
 }
 
 TEST_F(Protection, survives_an_endpoint_that_is_written_at_random_for_thousands_of_rounds) {
@@ -306,16 +311,14 @@ TEST_F(Protection, survives_an_endpoint_that_is_written_at_random_for_thousands_
         for (const Counter counter :
              {Counter::bad_descriptors, Counter::forged, Counter::over_credit, Counter::bad_credits,
               Counter::undelivered}) {
-            sum += daemon_.count(board_->mallory - 1, counter);
+            sum += count_of_mallory(counter);
         }
         return sum;
     };
     constexpr unsigned kMostRounds = 1'000'000;  // the daemon has met lies long before
     attack([&] {
-        RawEndpoint mine;
-        board_->mallory = 1U + mine.connection().own().endpoint;
-        mine.post(Kind::open, 0, 4, static_cast<std::uint64_t>(board_->bob - 1) << 16);
-        mine.post(Kind::open, 1, 4, std::uint64_t{mine.connection().own().endpoint} << 16);
+        RawEndpoint mine(*board_);
+        mine.open_slots();
         std::mt19937_64 random(11);
         const auto memory = mine.connection().memory();
         for (unsigned i = 0; i < kMostRounds; ++i) {
@@ -343,20 +346,20 @@ TEST_F(Protection, survives_an_endpoint_that_is_written_at_random_for_thousands_
 TEST_F(Protection, lets_a_flood_use_up_no_more_than_its_share) {
     attack([&] {
         daemon_.enter();
-        std::vector<mu_endpoint_t*> many;
+        std::vector<std::unique_ptr<MuEndpoint>> many;
         for (unsigned i = 0; i < 8; ++i) {
-            many.push_back(mu_create(4096, 65536));
-            mu_set_timeout(many.back(), 0);
+            many.push_back(std::make_unique<MuEndpoint>(4096, 65536));
+            mu_set_timeout(*many.back(), 0);
         }
         std::vector<char> text(2000, 'x');
         unsigned refused = 0;
         for (unsigned i = 0; i < kRounds; ++i) {
-            for (auto* ep : many) {
-                if (mu_send(ep, bob(), text.data(), 1 + i % 100) != 0) ++refused;
+            for (const auto& ep : many) {
+                if (mu_send(*ep, bob(), text.data(), 1 + i % 100) != 0) ++refused;
             }
         }
         EXPECT_GT(refused, 0U);
-        for (auto* ep : many) mu_destroy_endpoint(ep);
+        many.clear();
         mu_endpoint_t* more = nullptr;
         EXPECT_EQ(mu_create_endpoint(&more, 0, std::size_t{1} << 20), -EDQUOT);
     });
@@ -364,14 +367,12 @@ TEST_F(Protection, lets_a_flood_use_up_no_more_than_its_share) {
 
 TEST_F(Protection, drops_a_flood_without_credit) {
     attack([&] {
-        RawEndpoint mine;
-        board_->mallory = 1U + mine.connection().own().endpoint;
-        mine.post(Kind::open, 0, 4, static_cast<std::uint64_t>(board_->bob - 1) << 16);
-        mine.post(Kind::open, 1, 4, std::uint64_t{mine.connection().own().endpoint} << 16);
+        RawEndpoint mine(*board_);
+        mine.open_slots();
         for (unsigned i = 0; i < 2000; ++i) mine.post(Kind::whole, 1, 100, 0);
         for (unsigned i = 0; i < 1000; ++i) mine.post(Kind::whole, 0, 100, 0);
     });
-    EXPECT_GT(daemon_.count(board_->mallory - 1, Counter::over_credit), 1500U);
+    EXPECT_GT(count_of_mallory(Counter::over_credit), 1500U);
 }
 
 TEST_F(Protection, goes_on_when_processes_are_killed_at_any_time) {

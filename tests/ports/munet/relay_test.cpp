@@ -53,12 +53,17 @@ int send(MunetEndpoint& from, MunetEndpoint& to, std::uint32_t number) {
     return from.program().send(to.address(), &number, sizeof number, Deadline::now());
 }
 
-/// The next message; empty and *result negative where there is none.
-std::vector<std::byte> receive(MunetEndpoint& at, int* result, Address* from = nullptr) {
+/// The next message; empty where there is none.
+std::vector<std::byte> next_of(MunetEndpoint& at, Address* from = nullptr) {
     std::vector<std::byte> data(1 << 20);
-    *result = at.program().recv(data.data(), data.size(), from);
-    data.resize(static_cast<std::size_t>(std::max(*result, 0)));
+    const int result = at.program().recv(data.data(), data.size(), from);
+    data.resize(static_cast<std::size_t>(std::max(result, 0)));
     return data;
+}
+/// What a receive returns; the message is gone.
+int take(MunetEndpoint& at, Address* from = nullptr) {
+    std::vector<std::byte> data(1 << 20);
+    return at.program().recv(data.data(), data.size(), from);
 }
 std::uint32_t next_number(MunetEndpoint& at) {
     std::uint32_t number = ~0U;
@@ -92,6 +97,12 @@ private:
     unsigned next_;
 };
 
+/// A node with two endpoints.
+struct MunetPair : testing::Test {
+    MunetNode node;
+    MunetEndpoint &a = node.create(), &b = node.create();
+};
+
 // ---- Messages
 
 TEST(MunetRelay, carries_messages_of_all_sizes_by_both_sends) {
@@ -105,28 +116,21 @@ TEST(MunetRelay, carries_messages_of_all_sizes_by_both_sends) {
             const auto data = pattern(size, ++seed);
             ASSERT_EQ(send(a, b, data, dma), 0) << size;
             node.settle();
-            int result = 0;
             Address from{9, 9};
-            EXPECT_EQ(receive(b, &result, &from), data) << size << " dma " << dma;
-            EXPECT_EQ(result, static_cast<int>(size));
+            EXPECT_EQ(b.program().probe(nullptr), static_cast<int>(size));
+            EXPECT_EQ(next_of(b, &from), data) << size << " dma " << dma;
             EXPECT_EQ(from, a.address());
         }
     }
     EXPECT_EQ(b.count(Counter::no_room), 0U);
 }
 
-TEST(MunetRelay, has_no_message_where_none_was_sent_and_tells_it_from_an_empty_one) {
-    MunetNode node;
-    auto &a = node.create(), &b = node.create();
-    int result = 0;
-    receive(b, &result);
-    EXPECT_EQ(result, -EAGAIN);
+TEST_F(MunetPair, has_no_message_where_none_was_sent_and_tells_it_from_an_empty_one) {
+    EXPECT_EQ(take(b), -EAGAIN);
     ASSERT_EQ(send(a, b, std::vector<std::byte>()), 0);
     node.settle();
-    receive(b, &result);
-    EXPECT_EQ(result, 0);
-    receive(b, &result);
-    EXPECT_EQ(result, -EAGAIN);
+    EXPECT_EQ(take(b), 0);
+    EXPECT_EQ(take(b), -EAGAIN);
 }
 
 TEST(MunetRelay, keeps_the_order_of_one_sender_over_all_sizes_and_many_laps) {
@@ -141,9 +145,8 @@ TEST(MunetRelay, keeps_the_order_of_one_sender_over_all_sizes_and_many_laps) {
         if (sent < 5000 && send(a, b, data, random() % 2 == 0, Deadline::now()) == 0) ++sent;
         node.turn();
         if (random() % 2 == 0) continue;
-        int result = 0;
-        const auto found = receive(b, &result);
-        if (result < 0) continue;
+        const auto found = next_of(b);
+        if (found.empty()) continue;
         // One in parts whose sender found no room for the rest is never seen, so numbers may repeat
         // but not go back.
         unsigned number = 0;
@@ -167,24 +170,20 @@ TEST(MunetRelay, keeps_messages_of_several_senders_whole_that_come_in_parts_at_o
     ASSERT_EQ(send(a, b, std::vector<std::byte>(1)), 0);
     ASSERT_EQ(send(a, b, from_a), 0);
     node.settle();
-    int result = 0;
     std::vector<std::vector<std::byte>> found;
-    for (int i = 0; i < 3; ++i) found.push_back(receive(b, &result));
+    for (int i = 0; i < 3; ++i) found.push_back(next_of(b));
     EXPECT_EQ(std::count(found.begin(), found.end(), from_a), 1);
     EXPECT_EQ(std::count(found.begin(), found.end(), from_c), 1);
 }
 
-TEST(MunetRelay, leaves_a_message_that_is_too_long_for_the_buffer_given) {
-    MunetNode node;
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, leaves_a_message_that_is_too_long_for_the_buffer_given) {
     for (const std::size_t size : {100UL, 1000UL}) {
         ASSERT_EQ(send(a, b, pattern(size, 3)), 0);
         node.settle();
         std::byte small[8];
         EXPECT_EQ(b.program().recv(small, sizeof small, nullptr), -EMSGSIZE);
         EXPECT_EQ(b.program().probe(nullptr), static_cast<int>(size));
-        int result = 0;
-        EXPECT_EQ(receive(b, &result), pattern(size, 3));
+        EXPECT_EQ(next_of(b), pattern(size, 3));
     }
 }
 
@@ -214,39 +213,30 @@ TEST(MunetRelay, sends_the_longest_message_over_and_over) {
     for (unsigned i = 0; i < 50; ++i) {
         ASSERT_EQ(send(a, b, pattern(most, i), true), 0) << i;
         node.settle();
-        int result = 0;
-        ASSERT_EQ(receive(b, &result), pattern(most, i));
+        ASSERT_EQ(next_of(b), pattern(most, i));
     }
 }
 
 // ---- send_DMA -----------------------------------------------------------------------------------
 
-TEST(MunetRelay, fetches_long_messages_by_itself_and_lets_short_ones_go_as_by_send) {
-    MunetNode node;
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, fetches_long_messages_by_itself_and_lets_short_ones_go_as_by_send) {
     ASSERT_EQ(send(a, b, pattern(128, 1), true), 0);
     node.settle();
     EXPECT_EQ(a.count(Counter::moved), 0U);
     ASSERT_EQ(send(a, b, pattern(129, 1), true), 0);
-    int result = 0;
-    receive(b, &result);
-    receive(b, &result);
-    EXPECT_EQ(result, -EAGAIN) << "the call moves nothing by itself";
+    next_of(b);
+    EXPECT_EQ(take(b), -EAGAIN) << "the call moves nothing by itself";
     node.settle();
-    receive(b, &result);
-    EXPECT_EQ(result, 129);
+    EXPECT_EQ(take(b), 129);
     EXPECT_EQ(a.count(Counter::moved), 1U);
 }
 
-TEST(MunetRelay, copies_what_is_sent_so_that_it_may_be_changed_after_the_call) {
-    MunetNode node;
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, copies_what_is_sent_so_that_it_may_be_changed_after_the_call) {
     auto data = pattern(3000, 1);
     ASSERT_EQ(send(a, b, data, true), 0);
     std::fill(data.begin(), data.end(), std::byte{0});
     node.settle();
-    int result = 0;
-    EXPECT_EQ(receive(b, &result), pattern(3000, 1));
+    EXPECT_EQ(next_of(b), pattern(3000, 1));
 }
 
 TEST(MunetRelay, reuses_the_send_buffer_as_messages_leave_it) {
@@ -258,7 +248,8 @@ TEST(MunetRelay, reuses_the_send_buffer_as_messages_leave_it) {
         ASSERT_EQ(send(a, b, data, true), 0);
         if (random() % 3 != 0) continue;
         node.settle();
-        for (int result = 0; result >= 0;) receive(b, &result);
+        while (take(b) >= 0) {
+        }
     }
     EXPECT_EQ(a.count(Counter::bad_descriptors), 0U);
 }
@@ -272,14 +263,12 @@ TEST(MunetRelay, moves_a_long_message_in_pieces_and_others_in_between) {
     ASSERT_EQ(next_number(d), 0U);
     ASSERT_EQ(send(a, b, pattern(100'000, 1), true), 0);
     node.turn();
-    int result = 0;
-    receive(b, &result);
-    EXPECT_EQ(result, -EAGAIN) << "100 kB take more than one turn";
+    EXPECT_EQ(take(b), -EAGAIN) << "100 kB take more than one turn";
     ASSERT_EQ(send(c, d, 1), 0);
     node.turn();
     EXPECT_EQ(next_number(d), 1U) << "others do not wait for it";
     node.settle();
-    EXPECT_EQ(receive(b, &result), pattern(100'000, 1));
+    EXPECT_EQ(next_of(b), pattern(100'000, 1));
 }
 
 TEST(MunetRelay, shows_nothing_old_behind_what_came_while_a_long_message_was_moved) {
@@ -292,19 +281,15 @@ TEST(MunetRelay, shows_nothing_old_behind_what_came_while_a_long_message_was_mov
         node.turn();
         ASSERT_EQ(send(c, b, i), 0);
         node.settle();
-        int result = 0;
-        ASSERT_EQ(receive(b, &result), data) << i;
+        ASSERT_EQ(next_of(b), data) << i;
         ASSERT_EQ(next_number(b), i);
-        receive(b, &result);
-        ASSERT_EQ(result, -EAGAIN) << i;
+        ASSERT_EQ(take(b), -EAGAIN) << i;
     }
 }
 
 // ---- Credit
 
-TEST(MunetRelay, lets_a_sender_wait_once_its_share_is_used_up_and_go_on_when_it_was_received) {
-    MunetNode node(4);
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, lets_a_sender_wait_once_its_share_is_used_up_and_go_on_when_it_was_received) {
     const unsigned share = node.geometry(0, 65536).share();
     unsigned sent = 0;
     while (send(a, b, sent) == 0) {
@@ -319,9 +304,7 @@ TEST(MunetRelay, lets_a_sender_wait_once_its_share_is_used_up_and_go_on_when_it_
     EXPECT_EQ(b.count(Counter::credits), 4U) << "one for each quarter of the share";
 }
 
-TEST(MunetRelay, returns_credit_with_messages_the_other_way) {
-    MunetNode node(4);
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, returns_credit_with_messages_the_other_way) {
     for (unsigned i = 0; i < 20'000; ++i) {
         ASSERT_EQ(send(a, b, i), 0) << i;
         node.settle();
@@ -341,11 +324,7 @@ TEST(MunetRelay, gives_each_sender_its_share_however_much_others_send) {
     EXPECT_EQ(send(a, b, 2), 0);
     node.settle();
     unsigned found = 0;
-    for (int result = 0; result >= 0;) {
-        Address from;
-        receive(b, &result, &from);
-        if (result == 4 && from == a.address()) ++found;
-    }
+    for (Address from; take(b, &from) >= 0;) found += from == a.address();
     EXPECT_EQ(found, 1U);
 }
 
@@ -417,9 +396,8 @@ TEST(MunetRelay, believes_nobody_to_have_consumed_what_was_never_there) {
     EXPECT_GT(b.count(Counter::bad_consumed), 0U);
 }
 
-TEST(MunetRelay, lets_nobody_make_a_receiver_keep_more_than_the_longest_message) {
-    MunetNode node(4);
-    auto &a = node.create(), &b = node.create(), &c = node.create();
+TEST_F(MunetPair, lets_nobody_make_a_receiver_keep_more_than_the_longest_message) {
+    auto& c = node.create();
     ASSERT_EQ(send(a, b, 0), 0);
     ASSERT_EQ(send(c, b, 0), 0);
     node.settle();
@@ -433,9 +411,7 @@ TEST(MunetRelay, lets_nobody_make_a_receiver_keep_more_than_the_longest_message)
     for (std::size_t i = 1; i < parts; ++i) {
         lies.write(i + 1 == parts ? Kind::last : Kind::more, 0, kInline);
         node.settle();
-        int result = 0;
-        receive(b, &result);
-        ASSERT_EQ(result, -EAGAIN) << i;
+        ASSERT_EQ(take(b), -EAGAIN) << i;
         node.settle();
     }
     EXPECT_EQ(a.count(Counter::over_credit), 0U) << "all of it came";
@@ -480,9 +456,7 @@ TEST(MunetRelay, lets_no_user_take_all_places_of_another) {
     EXPECT_EQ(send(node.create(0, 65536, 1), b, 1), 0) << "of the same user";
 }
 
-TEST(MunetRelay, tells_senders_once_that_an_endpoint_is_gone_and_they_may_reach_its_successor) {
-    MunetNode node;
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, tells_senders_once_that_an_endpoint_is_gone_and_they_may_reach_its_successor) {
     const Address there = b.address();
     ASSERT_EQ(send(a, b, 1), 0);
     node.settle();
@@ -503,9 +477,8 @@ TEST(MunetRelay, takes_what_an_endpoint_had_sent_before_it_was_destroyed) {
     ASSERT_EQ(send(a, b, pattern(60'000, 4), true), 0);
     ASSERT_EQ(send(a, b, 2), 0);
     node.destroy(a);
-    int result = 0;
     EXPECT_EQ(next_number(b), 1U);
-    EXPECT_EQ(receive(b, &result), pattern(60'000, 4));
+    EXPECT_EQ(next_of(b), pattern(60'000, 4));
     EXPECT_EQ(next_number(b), 2U);
 }
 
@@ -560,9 +533,7 @@ TEST(MunetRelay, takes_a_bounded_number_of_each_endpoint_in_a_turn) {
     EXPECT_EQ(flood.count(Counter::sent), 1U + kTurnMessages);
 }
 
-TEST(MunetRelay, wakes_programs_that_sleep_and_no_others) {
-    MunetNode node;
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, wakes_programs_that_sleep_and_no_others) {
     ASSERT_EQ(send(a, b, 0), 0);
     node.settle();
     EXPECT_TRUE(node.wakes.empty());
@@ -574,9 +545,7 @@ TEST(MunetRelay, wakes_programs_that_sleep_and_no_others) {
     EXPECT_EQ(node.wakes.count(a.number()), 0U);
 }
 
-TEST(MunetRelay, is_rung_for_only_when_it_says_that_it_sleeps) {
-    MunetNode node;
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, is_rung_for_only_when_it_says_that_it_sleeps) {
     ASSERT_EQ(send(a, b, 0), 0);
     EXPECT_EQ(a.rings, 0U);
     // relaxed is enough: one thread
