@@ -41,8 +41,7 @@ two_jobs_join_at_once() {
 
 collectives_on_every_link() {
     local ranks link few many
-    "$@" -O1 -Wall -Wextra -Werror -pthread \
-        "$RMEM_SOURCE_DIR/tests/support/programs/mpi_collectives.c" -o "$work/collectives"
+    build collectives inside
     export RMEM_MPI_COLLECTIVES
     for RMEM_MPI_COLLECTIVES in all off; do
         export RMEM_LINK=direct
@@ -55,8 +54,6 @@ collectives_on_every_link() {
     done
 
     RMEM_MPI_COLLECTIVES=all
-    "$@" -O1 -Wall -Wextra -Werror \
-        "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/inside"
     good_run 3 "calls from inside" "$work/inside" "$work/file"
     good_run 3 "a rank gives other bytes than the others do" "$work/collectives" unequal
     RMEM_LINK=udp two_jobs_join_at_once
@@ -70,23 +67,11 @@ collectives_on_every_link() {
     RMEM_MPI_COLLECTIVES=all
 }
 
-need_open_mpi
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
-collectives_on_every_link mpicc.openmpi
-
-need_mpich
-[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] ||
-    skip "Open MPI's have run, but MPICH's were built without its headers"
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
-collectives_on_every_link mpicc.mpich -Wno-stringop-overflow
+with_each_mpi collectives_on_every_link
 
 # Open MPI itself looks at what is wrong before any component does.
-mpicc.mpich -O1 -Wall -Wextra -Werror -Wno-stringop-overflow \
-    "$RMEM_SOURCE_DIR/tests/support/programs/mpi_wrong_calls.c" -o "$work/wrong_calls"
+build wrong_calls sessions
 RMEM_LINK=direct good_run 3 "calls that are wrong" "$work/wrong_calls"
 (($(multicasts) > 0)) || fail "no multicast was posted between calls that are wrong"
-
-mpicc.mpich -O1 -Wall -Wextra -Werror \
-    "$RMEM_SOURCE_DIR/tests/support/programs/mpi_sessions.c" -o "$work/sessions"
 RMEM_LINK=direct good_run 3 "sessions without MPI_Init" "$work/sessions"
 (($(multicasts) > 0)) || fail "no multicast was posted in sessions"

@@ -23,7 +23,7 @@ fm_run() {
 
 # random_calls <file>: what three ranks have received by collective calls of a seed
 random_calls() {
-    fm_run 3 "random collective calls" "$work/random" 3 200
+    fm_run 3 "random collective calls" "$work/random_collectives" 3 200
     grep '^rank [0-9]*: digest' "$output" | sort -V >"$1"
     [[ -s $1 ]] || fail "the ranks have not told what they received"
 }
@@ -55,15 +55,10 @@ refused() {
     left_nothing "ranks of $1 and $2"
 }
 
-# over_fm <NetPIPE> <compiler>...
+# over_fm <NetPIPE>
 over_fm() {
-    local program netpipe=$1
-    shift
-    for program in traffic random_collectives; do
-        "$@" -O1 -Wall -Wextra -Werror \
-            "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" \
-            -o "$work/${program%_collectives}"
-    done
+    local netpipe=$1
+    build traffic random_collectives
     export RMEM_LINK=direct RMEM_MPI_TRANSPORT=channel
     random_calls "$work/expected"
     RMEM_MPI_TRANSPORT=fm
@@ -76,12 +71,10 @@ over_fm() {
         'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI_TRANSPORT'
 }
 
-need_open_mpi
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
-over_fm NPopenmpi mpicc.openmpi
+use_open_mpi
+over_fm NPopenmpi
 RMEM_LINK=udp fm_run 3 "3 ranks on udp" "$work/traffic"
 bad_end "a rank over fm is killed" "$work/traffic" kill
 
-need_mpich
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
-over_fm NPmpich2 mpicc.mpich -Wno-stringop-overflow
+use_mpich
+over_fm NPmpich2

@@ -100,14 +100,10 @@ past_ring() {
     ((0 < bytes && bytes < longest)) || fail "$what: $bytes bytes came to host 1 by datagrams"
 }
 
-# on_hosts <wrapper> <its option before the hosts> <compiler>...
+# on_hosts <the launcher's option before the hosts>
 on_hosts() {
-    local wrapper=$RMEM_SOURCE_DIR/mpi_channel/$1 option=$2 program
-    shift 2
-    for program in traffic collectives; do
-        "$@" -O1 -Wall -Wextra -Werror -pthread \
-            "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
-    done
+    local wrapper=${launcher[0]} option=$1
+    build traffic collectives
     # The key is all that the ranks are told.
     start=(scripts/lab exec 0 --name "$name" --
         env -u RMEM_LINK -u RMEM_INTERFACE -u RMEM_GROUP "$wrapper" "$option")
@@ -138,7 +134,7 @@ on_hosts() {
 }
 
 need_namespaces ip nft unshare
-need_open_mpi
+use_open_mpi
 lab up 4 --apart >"$output" 2>&1 || fail "a lab of 4 hosts"
 count_arrivals
 unset RMEM_LINK RMEM_INTERFACE RMEM_KEY_FILE
@@ -147,6 +143,6 @@ unset RMEM_LINK RMEM_INTERFACE RMEM_KEY_FILE
 export RMEM_DEAD_TIMEOUT=20s
 # Of all that libfabric may tell, what ranks have sent.
 export FI_LOG_SUBSYS=ep_data
-on_hosts mpirun-bbp-openmpi --host mpicc.openmpi
-need_mpich
-on_hosts mpirun-bbp-mpich -hosts mpicc.mpich -Wno-stringop-overflow
+on_hosts --host
+use_mpich
+on_hosts -hosts

@@ -34,7 +34,8 @@ if [ "$1" = --version ]; then echo 'a fake of open-mpi.org'; fi
 env | grep '^OMPI_'
 END
 chmod +x "$work/mpirun"
-mpicc.openmpi "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/of_openmpi"
+build inside
+mv "$work/inside" "$work/of_openmpi"
 many=$(($(nproc) + 1))
 
 called -n "$many" "$work/of_openmpi" -n 1
@@ -95,7 +96,7 @@ done
 
 # The launcher may start the program by way of another one.
 if command -v mpicc.mpich >/dev/null; then
-    mpicc.mpich -Wno-stringop-overflow \
+    mpicc.mpich -Wno-stringop-overflow -I"$RMEM_SOURCE_DIR" \
         "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/of_mpich"
     refuses mpirun-bbp-openmpi -n 2 env A=1 "$work/of_mpich"
     advice="run it with mpirun-bbp-mpich"
@@ -110,9 +111,8 @@ fi
 # ends_with <words>: the last line of the last run
 ends_with() { [[ $(tail -n 1 "$output") == *"$1"* ]] || fail "it is not the last thing said: $1"; }
 
-# last_words_with <compiler>...
-last_words_with() {
-    "$@" "$RMEM_SOURCE_DIR/tests/support/programs/mpi_spawn.c" -o "$work/spawn"
+last_words() {
+    build spawn
     if RMEM_MPI_TRANSPORT=foo run 2 "$work/spawn"; then fail "there is a transport foo"; fi
     ends_with "bbp: RMEM_MPI_TRANSPORT is 'foo', which is no transport; give one of channel, fm"
     left_nothing "a transport foo"
@@ -124,13 +124,13 @@ last_words_with() {
     run 1 bash -c 'echo $$ >"$1.spawner"; exec "$0" "$1"' "$work/spawn" "$work/spawned" || true
     ends_with "bbp: this process was started by MPI_Comm_spawn, which is not supported here"
     left_nothing "MPI_Comm_spawn"
-    [[ -z $(ls "$TMPDIR") ]] || fail "$1 leaves $(ls "$TMPDIR")"
+    [[ -z $(ls "$TMPDIR") ]] || fail "${compiler[0]} leaves $(ls "$TMPDIR")"
 }
 
 export RMEM_LINK=direct TMPDIR=$work/tmp
 mkdir "$TMPDIR"
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi")
-last_words_with mpicc.openmpi
+last_words
 need_mpich
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
-last_words_with mpicc.mpich -Wno-stringop-overflow
+last_words

@@ -7,7 +7,5 @@
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
-need_mpich
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
-# GCC takes MPICH's MPI_STATUSES_IGNORE for an array without elements.
-traffic_on_every_link mpicc.mpich -Wno-stringop-overflow
+use_mpich
+traffic_on_every_link

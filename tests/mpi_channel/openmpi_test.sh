@@ -8,6 +8,5 @@
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
-need_open_mpi
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
-traffic_on_every_link mpicc.openmpi
+use_open_mpi
+traffic_on_every_link

@@ -93,8 +93,7 @@ cd "$work"
 if has NPmpich2 netpipe-mpich2; then
     # In a process of its own: without MPICH this one alone is skipped.
     (
-        need_mpich
-        launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
+        use_mpich
         netpipe NPmpich2
     ) || {
         status=$?
@@ -103,8 +102,7 @@ if has NPmpich2 netpipe-mpich2; then
     }
 fi
 
-need_open_mpi
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
+use_open_mpi
 if has NPopenmpi netpipe-openmpi; then netpipe NPopenmpi; fi
 if has hpcc hpcc; then
     hpcc_with 2 2

@@ -28,8 +28,7 @@ survive() {
 
 survivors_on_every_link() {
     local call
-    "$@" -O1 -Wall -Wextra -Werror \
-        "$RMEM_SOURCE_DIR/tests/support/programs/mpi_survivors.c" -o "$work/survivors"
+    build survivors
     export RMEM_LINK
     for RMEM_LINK in direct ring udp; do
         for call in barrier bcast reduce allreduce allgather; do survive "$call"; done
@@ -37,12 +36,4 @@ survivors_on_every_link() {
 }
 
 export RMEM_MPI_COLLECTIVES=all RMEM_DEAD_TIMEOUT=3s
-need_open_mpi
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
-survivors_on_every_link mpicc.openmpi
-
-need_mpich
-[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] ||
-    skip "Open MPI's have run, but MPICH's were built without its headers"
-launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
-survivors_on_every_link mpicc.mpich
+with_each_mpi survivors_on_every_link

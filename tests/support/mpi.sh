@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# For the tests that run MPI programs over the ring: source it first, and set `launcher` to what
-# starts ranks, `"${launcher[@]}" -n 4 program`.
+# For the tests that run MPI programs over the ring: source it first. Ranks are started by
+# `"${launcher[@]}" -n 4 program`.
 #
 #   work, output                a folder of the test's own, gone when it ends; a file for what
 #                               programs say
@@ -10,15 +10,19 @@
 #   need <program>...           skips when one of them, or the provider, is missing
 #   need_open_mpi               the same for Open MPI's launcher, and becomes one that root may use
 #   need_mpich                  the same for the MPICH that mpi_channel/mpich/build has made
+#   use_open_mpi, use_mpich     the same, and makes it what ranks are started by
+#   with_each_mpi <command>...  once with Open MPI, and once with MPICH, if it has multicasts
+#   build <name>...             programs of tests/support/programs, without mpi_, in `work`
 #   run <ranks> <program>...    on a ring of its own, at most 100 s; true if it ended well
 #   went_over_the_ring <ranks> <what>     fails unless that many ranks have told that they have sent
 #                                         packets
 #   left_nothing <what>         fails if something of the last run is still in /dev/shm
 #   good_run <ranks> <what> <program>...  run, and all of that
 #   bad_end <what> <program>... the launcher must tell that a rank of three did not end well, and
-#   nothing is left traffic_on_every_link <compiler>...   what any MPI is to do: builds the programs
-#   for it, and runs them with 2, 3, 4 and once 8
-#                               ranks, also where datagrams are lost; one rank aborts, one is killed
+#                               nothing is left
+#   traffic_on_every_link       what any MPI is to do: builds the programs, and runs them with 2, 3,
+#                               4 and once 8 ranks, also where datagrams are lost; one rank aborts,
+#                               one is killed
 set -euo pipefail
 
 export RMEM_PROVIDER_PATH=$RMEM_BUILD_DIR/mpi_channel
@@ -26,6 +30,7 @@ export RMEM_MPICH=${RMEM_MPICH:-$RMEM_SOURCE_DIR/build/mpich}
 export PATH=$RMEM_BUILD_DIR/tools:$PATH
 export RMEM_INTERFACE=lo FI_LOG_LEVEL=info FI_LOG_PROV=bbp
 launcher=()
+compiler=()
 work=$(mktemp -d)
 output=$work/output
 trap 'rm -rf "$work"' EXIT
@@ -52,6 +57,7 @@ need() {
 
 need_open_mpi() {
     need mpicc.openmpi mpirun.openmpi
+    compiler=(mpicc.openmpi)
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     timeout 60 mpirun.openmpi -n 2 --oversubscribe true >"$output" 2>&1 ||
         skip "mpirun starts nothing here: $(tail -n 1 "$output")"
@@ -61,6 +67,35 @@ need_mpich() {
     need mpicc.mpich mpiexec.mpich
     [[ -e $RMEM_MPICH/libmpich.so.12 ]] ||
         skip "MPICH was not built; mpi_channel/mpich/build makes it"
+    # GCC takes MPICH's MPI_STATUSES_IGNORE for an array without elements.
+    compiler=(mpicc.mpich -Wno-stringop-overflow)
+}
+
+use_open_mpi() {
+    need_open_mpi
+    launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
+}
+
+use_mpich() {
+    need_mpich
+    launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
+}
+
+with_each_mpi() {
+    use_open_mpi
+    "$@"
+    use_mpich
+    [[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] ||
+        skip "Open MPI's have run, but MPICH's were built without its headers"
+    "$@"
+}
+
+build() {
+    local program
+    for program in "$@"; do
+        "${compiler[@]}" -O1 -Wall -Wextra -Werror -pthread -I"$RMEM_SOURCE_DIR" \
+            "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
+    done
 }
 
 run() {
@@ -103,11 +138,8 @@ bad_end() {
 }
 
 traffic_on_every_link() {
-    local program link ranks how
-    for program in traffic threads windows; do
-        "$@" -O1 -Wall -Wextra -Werror -pthread \
-            "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
-    done
+    local link ranks how
+    build traffic threads windows
     for link in direct ring udp; do
         export RMEM_LINK=$link
         for ranks in 2 3 4; do
