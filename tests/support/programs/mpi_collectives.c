@@ -7,23 +7,12 @@
 //                                   each ends at all ranks, and those that were wrong with an error
 //   mpi_collectives bcasts <n>      n broadcasts of 8 bytes by each rank, and what MPI itself does
 //   mpi_collectives threads <n>     n rounds in each of four threads, each with a communicator
-#include <mpi.h>
+#include "tests/support/programs/mpi_program.h"
+
 #include <pthread.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int me, all, faults;
-
-static void expect(int holds, const char* what, long detail) {
-    if (holds || ++faults > 20) return;
-    fprintf(stderr, "rank %d: %s (%ld)\n", me, what, detail);
-}
-
-static unsigned char byte_of(int seed, long i) {
-    return (unsigned char)(seed * 131 + i * 7 + (i >> 8));
-}
 
 static void fill(unsigned char* bytes, long size, int seed) {
     for (long i = 0; i < size; ++i) bytes[i] = byte_of(seed, i);
@@ -72,87 +61,7 @@ static void check_bytes(MPI_Comm comm) {
     free(many);
 }
 
-/* ---- Types and operations */
-
-/* Values small enough that nothing overflows. */
-static long value_of(int rank, int i) {
-    return 1 + (rank * 3 + i) % 5;
-}
-
-static double expected_of(MPI_Op op, int rank, int size, int i) {
-    if (size == 1) return (double)value_of(rank, i);
-    long sum = 0, product = 1, least = 99, most = 0, ands = ~0L, ors = 0, xors = 0;
-    for (int r = 0; r < size; ++r) {
-        const long value = value_of(r, i);
-        sum += value;
-        product *= value;
-        least = value < least ? value : least;
-        most = value > most ? value : most;
-        ands &= value;
-        ors |= value;
-        xors ^= value;
-    }
-    if (op == MPI_SUM) return (double)sum;
-    if (op == MPI_PROD) return (double)product;
-    if (op == MPI_MIN) return (double)least;
-    if (op == MPI_MAX) return (double)most;
-    if (op == MPI_BAND) return (double)ands;
-    if (op == MPI_BOR) return (double)ors;
-    if (op == MPI_BXOR) return (double)xors;
-    if (op == MPI_LXOR) return size % 2;
-    return 1; /* MPI_LAND, MPI_LOR: all values are true */
-}
-
-enum { ELEMENTS = 600 };
-
-/* All operations of a type whose elements can be computed with, by reduce to each root and by
- * allreduce, in place and not. */
-#define CHECK_TYPE(name, c_type, mpi_type, has_bits, most_ranks_of_product)                    \
-    static void name(MPI_Comm comm) {                                                          \
-        static const int counts[] = {1, 3, 70, ELEMENTS};                                      \
-        const MPI_Op ops[] = {MPI_SUM, MPI_MIN,  MPI_MAX,  MPI_PROD, MPI_LAND,                 \
-                              MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR,  MPI_BXOR};                \
-        static c_type own[ELEMENTS], result[ELEMENTS];                                         \
-        int rank, size;                                                                        \
-        MPI_Comm_rank(comm, &rank);                                                            \
-        MPI_Comm_size(comm, &size);                                                            \
-        for (int o = 0; o < (has_bits ? 10 : 4); ++o) {                                        \
-            if (ops[o] == MPI_PROD && size > most_ranks_of_product) continue;                  \
-            for (int c = 0; c < 4; ++c) {                                                      \
-                const int count = counts[c], root = (o + c) % size;                            \
-                for (int way = 0; way < 4; ++way) {                                            \
-                    const int in_place = way % 2, to_all = way / 2;                            \
-                    for (int i = 0; i < count; ++i) {                                          \
-                        own[i] = (c_type)value_of(rank, i);                                    \
-                        result[i] = in_place ? own[i] : (c_type)0;                             \
-                    }                                                                          \
-                    if (to_all)                                                                \
-                        MPI_Allreduce(in_place ? MPI_IN_PLACE : own, result, count, mpi_type,  \
-                                      ops[o], comm);                                           \
-                    else if (in_place && rank == root)                                         \
-                        MPI_Reduce(MPI_IN_PLACE, result, count, mpi_type, ops[o], root, comm); \
-                    else                                                                       \
-                        MPI_Reduce(own, rank == root ? result : NULL, count, mpi_type, ops[o], \
-                                   root, comm);                                                \
-                    if (!to_all && rank != root) continue;                                     \
-                    for (int i = 0; i < count; ++i)                                            \
-                        if (result[i] != (c_type)expected_of(ops[o], rank, size, i)) {         \
-                            expect(0, #mpi_type ", operation", o * 1000 + count);              \
-                            break;                                                             \
-                        }                                                                      \
-                }                                                                              \
-            }                                                                                  \
-        }                                                                                      \
-    }
-
-CHECK_TYPE(check_signed_char, signed char, MPI_SIGNED_CHAR, 1, 3)
-CHECK_TYPE(check_short, short, MPI_SHORT, 1, 6)
-CHECK_TYPE(check_int, int, MPI_INT, 1, 8)
-CHECK_TYPE(check_long, long, MPI_LONG, 1, 8)
-CHECK_TYPE(check_unsigned_long_long, unsigned long long, MPI_UNSIGNED_LONG_LONG, 1, 8)
-CHECK_TYPE(check_float, float, MPI_FLOAT, 0, 6)
-CHECK_TYPE(check_double, double, MPI_DOUBLE, 0, 8)
-CHECK_TYPE(check_long_double, long double, MPI_LONG_DOUBLE, 0, 8)
+/* ---- Least and most */
 
 struct double_int {
     double value;
@@ -175,59 +84,6 @@ static void check_places(MPI_Comm comm) {
         if ((r * 5) % size > (most_at * 5) % size) most_at = r;
     expect(least.value == 0 && least.index == 0, "MPI_MINLOC", least.index);
     expect(most.value == (most_at * 5) % size && most.index == most_at, "MPI_MAXLOC", most.index);
-}
-
-/* a·x + b after each other: the order matters, the grouping does not. Modulo a prime. */
-struct line {
-    int a, b;
-};
-
-static void compose(void* in, void* inout, int* count, MPI_Datatype* type) {
-    const struct line* f = in;
-    struct line* g = inout;
-    int bytes;
-    MPI_Type_size(*type, &bytes);
-    for (int i = 0; i < *count * bytes / (int)sizeof *f; ++i) {
-        const struct line both = {(f[i].a * g[i].a) % 997, (f[i].b * g[i].a + g[i].b) % 997};
-        g[i] = both;
-    }
-}
-
-static void check_order(MPI_Comm comm) {
-    enum { COUNT = 400 };
-    static struct line own[COUNT], result[COUNT];
-    int rank, size;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-    MPI_Op op;
-    MPI_Op_create(compose, 0, &op);
-    MPI_Datatype pair;
-    MPI_Type_contiguous(2, MPI_INT, &pair);
-    MPI_Type_commit(&pair);
-    for (int way = 0; way < 4 * size; ++way) {
-        const int root = way / 4, to_all = way % 2, count = way % 3 == 0 ? 1 : COUNT;
-        const int is_derived = way % 4 / 2;
-        for (int i = 0; i < count; ++i) own[i] = (struct line){rank + 2 + i, rank * 7 + i + 1};
-        const MPI_Datatype type = is_derived ? pair : MPI_2INT;
-        if (to_all)
-            MPI_Allreduce(own, result, count, type, op, comm);
-        else
-            MPI_Reduce(own, result, count, type, op, root, comm);
-        if (!to_all && rank != root) continue;
-        for (int i = 0; i < count; ++i) {
-            struct line f = {2 + i, i + 1};
-            for (int r = 1; r < size; ++r) {
-                const struct line g = {r + 2 + i, r * 7 + i + 1};
-                f = (struct line){(f.a * g.a) % 997, (f.b * g.a + g.b) % 997};
-            }
-            if (size > 1 && f.a == result[i].a && f.b == result[i].b) continue;
-            if (size == 1 && result[i].a == own[i].a) continue;
-            expect(0, "an operation that does not commute, way", way);
-            break;
-        }
-    }
-    MPI_Type_free(&pair);
-    MPI_Op_free(&op);
 }
 
 /* ---- Derived types */
@@ -353,16 +209,7 @@ static void check_sum(MPI_Comm comm, const char* what) {
 
 static void check_everything(MPI_Comm comm) {
     check_bytes(comm);
-    check_signed_char(comm);
-    check_short(comm);
-    check_int(comm);
-    check_long(comm);
-    check_unsigned_long_long(comm);
-    check_float(comm);
-    check_double(comm);
-    check_long_double(comm);
     check_places(comm);
-    check_order(comm);
     check_derived(comm);
 }
 
@@ -577,11 +424,7 @@ static void talk_at_once(int rounds) {
 
 int main(int argc, char** argv) {
     const int is_threaded = argc > 2 && strcmp(argv[1], "threads") == 0;
-    int level = MPI_THREAD_SINGLE;
-    MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
-    expect(!is_threaded || level == MPI_THREAD_MULTIPLE, "calls in several threads", level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    begin(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     if (is_threaded) {
         talk_at_once(atoi(argv[2]));
     } else if (argc == 2) {

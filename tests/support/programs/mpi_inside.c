@@ -5,12 +5,12 @@
 // one, files, windows, the end of everything. What they give is checked, and no error handler of
 // the program's may hear of anything. Its argument: a file that it may write. For two ranks and
 // more; it ends with 0 if all is right.
-#include <mpi.h>
-#include <stdio.h>
+#include "tests/support/programs/mpi_program.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static int me, all, faults, handled;
+static int handled;
 
 static void count_call(MPI_Comm* comm, int* code, ...) {
     char text[MPI_MAX_ERROR_STRING];
@@ -19,12 +19,6 @@ static void count_call(MPI_Comm* comm, int* code, ...) {
     MPI_Error_string(*code, text, &length);
     fprintf(stderr, "rank %d: its error handler is told: %s\n", me, text);
     ++handled;
-}
-
-static void expect(int is_right, const char* what) {
-    if (is_right) return;
-    ++faults;
-    fprintf(stderr, "rank %d: %s is wrong\n", me, what);
 }
 
 /* Blocks of 0 to `all` - 1 numbers, one of which is empty. */
@@ -44,7 +38,7 @@ static void gather_unequal_blocks(MPI_Comm comm, MPI_Datatype type) {
     for (int i = 0; i < all; ++i) {
         for (int j = 0; j < i; ++j) is_right &= received[at[i] + j] == 100 * i + j;
     }
-    expect(is_right, "MPI_Allgatherv");
+    expect(is_right, "MPI_Allgatherv", total);
     free(counts), free(at), free(own), free(received);
 }
 
@@ -57,10 +51,10 @@ static void merge_two_groups(MPI_Comm comm) {
     MPI_Comm_size(merged, &size);
     MPI_Comm_rank(merged, &rank);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, merged);
-    expect(size == all && sum == all * (all - 1) / 2, "MPI_Intercomm_merge");
+    expect(size == all && sum == all * (all - 1) / 2, "MPI_Intercomm_merge", sum);
     int from_others = -1;
     MPI_Allreduce(&me, &from_others, 1, MPI_INT, MPI_MIN, between);
-    expect(from_others == 1 - me % 2, "MPI_Allreduce between groups");
+    expect(from_others == 1 - me % 2, "MPI_Allreduce between groups", from_others);
     MPI_Comm_free(&merged);
     MPI_Comm_free(&between);
     MPI_Comm_free(&half);
@@ -77,7 +71,7 @@ static void share_a_file(MPI_Comm comm, const char* name) {
     memset(in, 0, sizeof in);
     MPI_File file;
     int result = MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
-    expect(result == MPI_SUCCESS, "MPI_File_open");
+    expect(result == MPI_SUCCESS, "MPI_File_open", result);
     if (result == MPI_SUCCESS) {
         MPI_File_set_view(file, (MPI_Offset)(me * (int)sizeof(int)), MPI_INT, mine, "native",
                           MPI_INFO_NULL);
@@ -85,21 +79,11 @@ static void share_a_file(MPI_Comm comm, const char* name) {
         MPI_File_sync(file);
         if (result == MPI_SUCCESS)
             result = MPI_File_read_at_all(file, 0, in, NUMBERS, MPI_INT, MPI_STATUS_IGNORE);
-        expect(result == MPI_SUCCESS && memcmp(in, out, sizeof in) == 0, "a file of all ranks");
+        expect(result == MPI_SUCCESS && memcmp(in, out, sizeof in) == 0, "a file of all ranks",
+               result);
         MPI_File_close(&file);
     }
     MPI_Type_free(&mine);
-}
-
-static void share_a_window(MPI_Comm comm) {
-    int place = -1, next = (me + 1) % all;
-    MPI_Win window;
-    MPI_Win_create(&place, sizeof place, sizeof place, MPI_INFO_NULL, comm, &window);
-    MPI_Win_fence(0, window);
-    MPI_Put(&me, 1, MPI_INT, next, 0, 1, MPI_INT, window);
-    MPI_Win_fence(0, window);
-    MPI_Win_free(&window);
-    expect(place == (me + all - 1) % all, "a window");
 }
 
 /* In MPI_Finalize, which frees what MPI_COMM_SELF has first. */
@@ -107,14 +91,12 @@ static int meet_at_the_end(MPI_Comm comm, int key, void* attribute, void* extra)
     (void)comm, (void)key, (void)attribute, (void)extra;
     int sum = 0;
     const int result = MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    expect(result == MPI_SUCCESS && sum == all * (all - 1) / 2, "MPI_Allreduce at the end");
+    expect(result == MPI_SUCCESS && sum == all * (all - 1) / 2, "MPI_Allreduce at the end", sum);
     return MPI_SUCCESS;
 }
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    begin(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(count_call, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
@@ -127,7 +109,7 @@ int main(int argc, char** argv) {
     MPI_Type_free(&number);
     merge_two_groups(MPI_COMM_WORLD);
     if (argc > 1) share_a_file(MPI_COMM_WORLD, argv[1]);
-    share_a_window(MPI_COMM_WORLD);
+    put_to_next();
     int key;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, meet_at_the_end, &key, NULL);
     MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);

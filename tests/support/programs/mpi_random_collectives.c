@@ -3,15 +3,15 @@
 // A plain MPI program of random collective calls, the same for a seed: random operations, sizes,
 // types, roots, in place and not, on random communicators. Each rank prints digests of all that it
 //   has received, so that two runs can be compared. mpi_random_collectives <seed> <calls>
-#include <mpi.h>
+#include "tests/support/programs/mpi_program.h"
+
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COMMS = 6, TENTHS = 10, BCAST_MOST = 80000, BLOCK_MOST = 6000, RANKS_MOST = 16, GUARD = 64 };
+enum { LONG_DOUBLE = 10 }; /* bytes of its number */
 
-static int me, all;
 static unsigned long long state, digest = 1469598103934665603ULL;
 
 /* The same numbers at all ranks. */
@@ -32,9 +32,11 @@ struct gap {
     double d;
 };
 
-static MPI_Datatype triple, vector, gap;
+static MPI_Datatype pair, triple, vector, gap;
 
 static void make_types(void) {
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
     MPI_Type_contiguous(3, MPI_INT, &triple);
     MPI_Type_commit(&triple);
     MPI_Type_vector(5, 2, 3, MPI_SHORT, &vector);
@@ -56,11 +58,13 @@ static MPI_Datatype random_type(void) {
 
 /* Often small, often at one of the limits between the ways. */
 static int random_size(int most) {
-    static const int limits[] = {0, 8, 40, 1000, 4096, 16384, 32768, 65536};
+    static const int limits[] = {0, 8, 40, 1000, 4096, 8192, 16364, 16384, 32768, 65536};
     int size = 0;
     switch (random_below(3)) {
         case 0: size = (int)random_below(64); break;
-        case 1: size = limits[random_below(8)] + (int)random_below(5) - 2; break;
+        case 1:
+            size = limits[random_below(sizeof limits / sizeof *limits)] + (int)random_below(5) - 2;
+            break;
         default: size = (int)random_below((unsigned)most); break;
     }
     return size < 0 ? 0 : size > most ? most : size;
@@ -97,24 +101,36 @@ static MPI_Op composition;
 
 static struct reduction random_reduction(void) {
     const struct reduction reductions[] = {
-        {MPI_INT, MPI_SUM},    {MPI_INT, MPI_MAX},     {MPI_INT, MPI_BXOR},
-        {MPI_DOUBLE, MPI_SUM}, {MPI_LONG, MPI_MIN},    {MPI_UNSIGNED_CHAR, MPI_BOR},
-        {MPI_INT, MPI_LAND},   {MPI_2INT, MPI_MINLOC}, {MPI_2INT, composition},
+        {MPI_INT, MPI_SUM},           {MPI_INT, MPI_MAX},
+        {MPI_INT, MPI_BXOR},          {MPI_INT, MPI_LAND},
+        {MPI_INT, MPI_LXOR},          {MPI_SIGNED_CHAR, MPI_BAND},
+        {MPI_UNSIGNED_CHAR, MPI_BOR}, {MPI_SHORT, MPI_PROD},
+        {MPI_LONG, MPI_MIN},          {MPI_UNSIGNED_LONG_LONG, MPI_LOR},
+        {MPI_FLOAT, MPI_MAX},         {MPI_DOUBLE, MPI_SUM},
+        {MPI_LONG_DOUBLE, MPI_SUM},   {MPI_2INT, MPI_MINLOC},
+        {MPI_2INT, MPI_MAXLOC},       {MPI_2INT, composition},
+        {pair, composition},
     };
     return reductions[random_below(sizeof reductions / sizeof *reductions)];
 }
 
-/* Sums of these are exact. */
+/* Sums of these are exact, and products equal whatever is multiplied first. */
 static void fill_vector(void* to, MPI_Datatype type, int count, unsigned seed) {
     for (int i = 0; i < count; ++i) {
         const int value = (int)((seed + (unsigned)i) * 2654435761U >> 20) % 500;
         if (type == MPI_DOUBLE)
             ((double*)to)[i] = value / 4.0;
-        else if (type == MPI_LONG)
+        else if (type == MPI_FLOAT)
+            ((float*)to)[i] = (float)value;
+        else if (type == MPI_LONG_DOUBLE)
+            ((long double*)to)[i] = value / 4.0L;
+        else if (type == MPI_LONG || type == MPI_UNSIGNED_LONG_LONG)
             ((long*)to)[i] = value;
-        else if (type == MPI_UNSIGNED_CHAR)
+        else if (type == MPI_SHORT)
+            ((short*)to)[i] = (short)value;
+        else if (type == MPI_UNSIGNED_CHAR || type == MPI_SIGNED_CHAR)
             ((unsigned char*)to)[i] = (unsigned char)value;
-        else if (type == MPI_2INT)
+        else if (type == MPI_2INT || type == pair)
             ((struct line*)to)[i] = (struct line){value + 1, me};
         else
             ((int*)to)[i] = value;
@@ -126,7 +142,7 @@ static void fill_vector(void* to, MPI_Datatype type, int count, unsigned seed) {
 static char send[BCAST_MOST + GUARD], receive[RANKS_MOST * BLOCK_MOST + BCAST_MOST + GUARD];
 
 static void fill(char* to, size_t size, unsigned seed) {
-    for (size_t i = 0; i < size; ++i) to[i] = (char)(seed * 131 + i * 7 + (i >> 8));
+    for (size_t i = 0; i < size; ++i) to[i] = (char)byte_of((int)seed, (long)i);
 }
 
 static void call_bcast(MPI_Comm comm, int rank, int root, unsigned seed) {
@@ -150,7 +166,11 @@ static void call_reduce(MPI_Comm comm, int rank, int root, unsigned seed, int to
         MPI_Allreduce(from, receive, count, what.type, what.op, comm);
     else
         MPI_Reduce(from, receive, count, what.type, what.op, root, comm);
-    if (to_all || rank == root) take(receive, (size_t)bytes + GUARD);
+    if (!to_all && rank != root) return;
+    /* What an element has beyond its number is anything. */
+    for (int i = 0; what.type == MPI_LONG_DOUBLE && i < count; ++i)
+        memset(receive + 16 * i + LONG_DOUBLE, 0, 16 - LONG_DOUBLE);
+    take(receive, (size_t)bytes + GUARD);
 }
 
 static void call_allgather(MPI_Comm comm, int rank, int size, unsigned seed) {
@@ -195,9 +215,7 @@ static MPI_Comm random_comm(MPI_Comm other) {
 }
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (argc != 3 || all > RANKS_MOST) MPI_Abort(MPI_COMM_WORLD, 2);
     state = strtoull(argv[1], NULL, 10);
     const int calls = atoi(argv[2]);
@@ -219,6 +237,7 @@ int main(int argc, char** argv) {
     }
     for (int i = 0; i < COMMS; ++i) MPI_Comm_free(&comms[i]);
     MPI_Op_free(&composition);
+    MPI_Type_free(&pair);
     MPI_Type_free(&triple);
     MPI_Type_free(&vector);
     MPI_Type_free(&gap);

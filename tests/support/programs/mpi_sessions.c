@@ -3,16 +3,7 @@
 // A plain MPI program that never calls MPI_Init: a session of its own, and one that ends before it,
 // each with a communicator of all ranks, on which collective calls give what they should. It ends
 // with 0 if they do.
-#include <mpi.h>
-#include <stdio.h>
-
-static int faults;
-
-static void expect(int is_right, const char* what) {
-    if (is_right) return;
-    ++faults;
-    fprintf(stderr, "%s is wrong\n", what);
-}
+#include "tests/support/programs/mpi_program.h"
 
 static MPI_Comm world_of(MPI_Session session, const char* name) {
     MPI_Group all;
@@ -28,19 +19,19 @@ static void call_collectively(MPI_Comm comm) {
     int rank = 0, size = 0, sum = 0, total = 0, gathered[64] = {0}, far[2 * NUMBERS] = {0};
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    expect(MPI_Barrier(comm) == MPI_SUCCESS, "MPI_Barrier");
+    expect(MPI_Barrier(comm) == MPI_SUCCESS, "MPI_Barrier", 0);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
-    expect(sum == size * (size - 1) / 2, "MPI_Allreduce");
+    expect(sum == size * (size - 1) / 2, "MPI_Allreduce", sum);
     MPI_Reduce(&sum, &total, 1, MPI_INT, MPI_MAX, 0, comm);
-    expect(rank != 0 || total == sum, "MPI_Reduce");
+    expect(rank != 0 || total == sum, "MPI_Reduce", total);
     MPI_Allgather(&rank, 1, MPI_INT, gathered, 1, MPI_INT, comm);
-    for (int i = 0; i < size && i < 64; ++i) expect(gathered[i] == i, "MPI_Allgather");
+    for (int i = 0; i < size && i < 64; ++i) expect(gathered[i] == i, "MPI_Allgather", i);
     MPI_Datatype spread;
     MPI_Type_vector(NUMBERS, 1, 2, MPI_INT, &spread);
     MPI_Type_commit(&spread);
     for (int i = 0; i < 2 * NUMBERS; ++i) far[i] = rank == 0 ? i : -1;
     MPI_Bcast(far, 1, spread, 0, comm);
-    for (int i = 0; i < 2 * NUMBERS; i += 2) expect(far[i] == i, "MPI_Bcast");
+    for (int i = 0; i < 2 * NUMBERS; i += 2) expect(far[i] == i, "MPI_Bcast", i);
     MPI_Type_free(&spread);
 }
 

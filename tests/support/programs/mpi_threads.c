@@ -3,14 +3,12 @@
 // A plain MPI program whose threads talk at once (MPI_THREAD_MULTIPLE): each in a communicator of
 // its own, and all in the common one, told apart by tags; then several communicators at once from
 // one thread, and a window. It ends with 0 if all has arrived as it was sent.
-#include <mpi.h>
+#include "tests/support/programs/mpi_program.h"
+
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { THREADS = 4, ROUNDS = 40, MOST = 100000 };
-
-static int me, all;
 
 struct Thread {
     pthread_t id;
@@ -19,7 +17,7 @@ struct Thread {
     int faults;
 };
 
-static void expect(struct Thread* thread, int holds, const char* what) {
+static void expect_in(struct Thread* thread, int holds, const char* what) {
     if (holds || ++thread->faults > 1) return;
     fprintf(stderr, "rank %d, thread %d: %s\n", me, thread->number, what);
 }
@@ -49,25 +47,13 @@ static void pass_on(struct Thread* thread, MPI_Comm in, int tag, int round, int*
         MPI_Recv(words, MOST, MPI_INT, round % 2 ? MPI_ANY_SOURCE : from, tag, in, &status);
     }
     MPI_Get_count(&status, MPI_INT, &came);
-    expect(thread, came == count && status.MPI_SOURCE == from, "another message than was sent");
+    expect_in(thread, came == count && status.MPI_SOURCE == from, "another message than was sent");
     for (int i = 0; i < count; ++i) {
         if (words[i] == word_of(from, thread->number, round) + i % 10) continue;
-        expect(thread, 0, "a message has other words than were sent");
+        expect_in(thread, 0, "a message has other words than were sent");
         break;
     }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-/* Also where the MPI's own messages for windows are for one thread alone. */
-static int share_a_window(void) {
-    int place = -1, next = (me + 1) % all;
-    MPI_Win window;
-    MPI_Win_create(&place, sizeof place, sizeof place, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-    MPI_Win_fence(0, window);
-    MPI_Put(&me, 1, MPI_INT, next, 0, 1, MPI_INT, window);
-    MPI_Win_fence(0, window);
-    MPI_Win_free(&window);
-    return place == (me + all - 1) % all;
 }
 
 static void* talk(void* argument) {
@@ -78,7 +64,7 @@ static void* talk(void* argument) {
         pass_on(thread, MPI_COMM_WORLD, thread->number, round, out, words);
         const int mine = word_of(me, thread->number, round);
         MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_MAX, thread->own);
-        expect(thread, sum == word_of(all - 1, thread->number, round), "the greatest word");
+        expect_in(thread, sum == word_of(all - 1, thread->number, round), "the greatest word");
     }
     free(out);
     free(words);
@@ -97,20 +83,13 @@ static void reduce_in_all(struct Thread* threads) {
     for (int i = 0; i < THREADS; ++i) MPI_Ibarrier(threads[i].own, &requests[THREADS + i]);
     MPI_Waitall(2 * THREADS, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < THREADS; ++i) {
-        expect(&threads[i], sums[i] == all * (i + 1), "a sum while others are under way");
+        expect_in(&threads[i], sums[i] == all * (i + 1), "a sum while others are under way");
     }
 }
 
 int main(int argc, char** argv) {
     struct Thread threads[THREADS];
-    int given = 0, faults = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &all);
-    if (given != MPI_THREAD_MULTIPLE) {
-        fprintf(stderr, "this MPI has no MPI_THREAD_MULTIPLE\n");
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
+    begin(&argc, &argv, MPI_THREAD_MULTIPLE);
     for (int i = 0; i < THREADS; ++i) {
         threads[i].number = i;
         threads[i].faults = 0;
@@ -119,10 +98,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < THREADS; ++i) pthread_create(&threads[i].id, NULL, talk, &threads[i]);
     for (int i = 0; i < THREADS; ++i) pthread_join(threads[i].id, NULL);
     reduce_in_all(threads);
-    if (!share_a_window()) {
-        ++faults;
-        fprintf(stderr, "rank %d: a window has something else than was put there\n", me);
-    }
+    /* Also where the MPI's own messages for windows are for one thread alone. */
+    put_to_next();
     for (int i = 0; i < THREADS; ++i) {
         faults += threads[i].faults;
         MPI_Comm_free(&threads[i].own);

@@ -3,23 +3,11 @@
 // A plain MPI program that knows nothing of rings: messages of all sizes between all ranks, probes,
 // collectives, one-sided writes. It ends with 0 if all has arrived as it was sent.
 // `mpi_traffic die`: rank 1 aborts; `mpi_traffic kill`: it kills itself.
-#include <mpi.h>
+#include "tests/support/programs/mpi_program.h"
+
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int me, all, faults;
-
-static unsigned char byte_of(int seed, long i) {
-    return (unsigned char)(seed * 131 + i * 7 + (i >> 8));
-}
-
-static void expect(int holds, const char* what) {
-    if (holds) return;
-    ++faults;
-    fprintf(stderr, "rank %d: %s\n", me, what);
-}
 
 /* In a circle of changing width, sends and receives in either order. */
 static void exchange(long size, int rounds) {
@@ -37,7 +25,7 @@ static void exchange(long size, int rounds) {
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         for (long i = 0; i < size; i += 1 + size / 1000) {
             if (in[i] == byte_of(from, i)) continue;
-            expect(0, "a message has other bytes than were sent");
+            expect(0, "a message has other bytes than were sent", i);
             break;
         }
         MPI_Barrier(MPI_COMM_WORLD);
@@ -56,7 +44,7 @@ static void probe_and_claim(void) {
         int* numbers = malloc(sizeof(int) * (size_t)count);
         MPI_Mrecv(numbers, count, MPI_INT, &message, &status);
         expect(count == status.MPI_SOURCE * 30000 && numbers[count - 1] == status.MPI_SOURCE,
-               "a probed message is another one");
+               "a probed message is another one", count);
         free(numbers);
     }
     if (me != 0) {
@@ -70,33 +58,20 @@ static void probe_and_claim(void) {
 static void collect(void) {
     int sum = 0, part = 0, *ranks = malloc(sizeof(int) * (size_t)all);
     MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    expect(sum == all * (all - 1) / 2, "the sum of all ranks");
+    expect(sum == all * (all - 1) / 2, "the sum of all ranks", sum);
     MPI_Allgather(&me, 1, MPI_INT, ranks, 1, MPI_INT, MPI_COMM_WORLD);
-    for (int i = 0; i < all; ++i) expect(ranks[i] == i, "all ranks, gathered");
+    for (int i = 0; i < all; ++i) expect(ranks[i] == i, "all ranks, gathered", i);
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &half);
     MPI_Allreduce(&me, &part, 1, MPI_INT, MPI_SUM, half);
     for (int i = me % 2; i < all; i += 2) part -= i;
-    expect(part == 0, "the sum of every second rank");
+    expect(part == 0, "the sum of every second rank", part);
     MPI_Comm_free(&half);
     free(ranks);
 }
 
-static void write_from_one_side(void) {
-    int words[2] = {me, -1}, value = me + 100;
-    MPI_Win window;
-    MPI_Win_create(words, sizeof words, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-    MPI_Win_fence(0, window);
-    MPI_Put(&value, 1, MPI_INT, (me + 1) % all, 1, 1, MPI_INT, window);
-    MPI_Win_fence(0, window);
-    expect(words[1] == (me - 1 + all) % all + 100, "a word put by its neighbour");
-    MPI_Win_free(&window);
-}
-
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (argc > 1 && me == 1) {
         MPI_Barrier(MPI_COMM_WORLD);
         if (strcmp(argv[1], "die") == 0) MPI_Abort(MPI_COMM_WORLD, 7);
@@ -112,7 +87,7 @@ int main(int argc, char** argv) {
     }
     probe_and_claim();
     collect();
-    write_from_one_side();
+    put_to_next();
     MPI_Finalize();
     return faults != 0;
 }

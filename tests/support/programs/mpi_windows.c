@@ -4,17 +4,11 @@
 // of a node share, where each rank reads what the others have stored; and allocated ones, into
 // which each rank puts 40 words, one by one. With an argument it asks for MPI_THREAD_MULTIPLE. It
 // ends with 0 if all is as it was stored.
-#include <mpi.h>
-#include <stdio.h>
+#include "tests/support/programs/mpi_program.h"
+
 #include <string.h>
 
 enum { PUTS = 40 };
-
-static int faults = 0;
-
-static void expect(int holds, const char* what) {
-    if (!holds && ++faults == 1) fprintf(stderr, "MPI_Win_%s\n", what);
-}
 
 /* How many ranks the node has. */
 static int share_memory(void) {
@@ -32,8 +26,10 @@ static int share_memory(void) {
     MPI_Win_fence(0, window);
     for (int other = 0; other < ranks; ++other) {
         MPI_Win_shared_query(window, other, &size, &unit, &its);
-        expect(size == 3 * sizeof *own && unit == sizeof *own, "shared_query tells another size");
-        expect(its[2] == 1000 + other, "allocate_shared: another word than that rank has stored");
+        expect(size == 3 * sizeof *own && unit == sizeof *own,
+               "MPI_Win_shared_query tells another size", size);
+        expect(its[2] == 1000 + other, "allocate_shared: another word than that rank has stored",
+               its[2]);
     }
     MPI_Win_fence(0, window);
     MPI_Win_free(&window);
@@ -56,18 +52,16 @@ static void put_words(MPI_Comm in) {
     }
     for (int i = 0; i < PUTS; ++i)
         expect(own[i] == (rank + ranks - 1) % ranks * PUTS + i,
-               "allocate: another word than was put");
+               "allocate: another word than was put", own[i]);
     MPI_Win_free(&window);
 }
 
 int main(int argc, char** argv) {
-    int level, rank, ranks;
-    MPI_Init_thread(&argc, &argv, argc > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    expect(share_memory() == ranks, "allocate_shared: some ranks of this host are on another node");
+    begin(&argc, &argv, argc > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
+    const int ranks = share_memory();
+    expect(ranks == all, "some ranks of this host are on another node", ranks);
     put_words(MPI_COMM_WORLD);
     put_words(MPI_COMM_SELF);
     MPI_Finalize();
-    return faults == 0 ? 0 : 1;
+    return faults != 0;
 }

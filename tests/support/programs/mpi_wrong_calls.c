@@ -5,10 +5,9 @@
 // often. Rank 0 prints the errors; it ends with 0 if all agree. Among them are calls on a
 // communicator that was freed before any other call, and broadcasts that are longer than a
 // receiver's buffer, after which the communicator can be used on.
-#include <mpi.h>
-#include <stdio.h>
+#include "tests/support/programs/mpi_program.h"
 
-static int me, all, faults, handled;
+static int handled;
 static int is_counted; /* the communicator has the handler that counts */
 
 static void count_call(MPI_Comm* comm, int* code, ...) {
@@ -118,18 +117,14 @@ static void check(MPI_Errhandler handler, MPI_Datatype bare, int is_used) {
     call_wrongly(comm, bare);
     send_too_much(comm);
     int sum = 0;
-    if (MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS ||
-        sum != all * (all - 1) / 2) {
-        ++faults;
-        fprintf(stderr, "rank %d: the communicator cannot be used any more\n", me);
-    }
+    const int result = MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, comm);
+    expect(result == MPI_SUCCESS && sum == all * (all - 1) / 2,
+           "the communicator cannot be used any more", result);
     MPI_Comm_free(&comm);
 }
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    begin(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Errhandler handler;
     MPI_Comm_create_errhandler(count_call, &handler);
     /* Where a communicator is what is wrong. */
