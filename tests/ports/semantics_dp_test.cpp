@@ -13,13 +13,6 @@
 namespace rmem::test {
 namespace {
 
-class DpRaw : public Conformance {};
-RMEM_ON_ALL_RINGS_AND_LOSS(DpRaw);
-
-/// Where it differs from the raw mode.
-class DpReliable : public Conformance {};
-RMEM_ON_ALL_RINGS_AND_LOSS(DpReliable);
-
 constexpr int kPoint = 1, kOther = 2;
 constexpr std::size_t kSmallPool = 4096, kSize = 200;
 
@@ -51,23 +44,59 @@ struct Points {
     }
     dp_stat_t stat() const { return point.stat(); }
 
+    int try_write(std::uint32_t number) const {
+        std::vector<std::byte> bytes(kSize);
+        std::memcpy(bytes.data(), &number, sizeof number);
+        return dp_write(point.fd(), bytes.data(), static_cast<int>(bytes.size()));
+    }
+    /// Numbers from `first`.
+    void write(std::uint32_t messages, std::uint32_t first = 0, Place place = Place::here()) const {
+        for (std::uint32_t i = 0; i < messages; ++i)
+            check_equal(try_write(first + i), kSize, "dp_write", place);
+    }
+    std::uint32_t read_number(Place place = Place::here()) const {
+        char* at = nullptr;
+        check_equal(dp_read(point.fd(), &at), kSize, "dp_read", place);
+        std::uint32_t number = 0;
+        std::memcpy(&number, at, sizeof number);
+        check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync", place);
+        return number;
+    }
+    /// The numbers from 0 on.
+    void read(std::uint32_t messages, Place place = Place::here()) const {
+        for (std::uint32_t i = 0; i < messages; ++i)
+            check_equal(read_number(place), i, "the next number", place);
+    }
+
     Point point{kPoint}, other{kOther};
 };
 
-/// The first word of the next message.
-std::uint32_t read_number(const Point& point, Place place = Place::here()) {
-    char* at = nullptr;
-    check_equal(dp_read(point.fd(), &at), kSize, "dp_read", place);
-    std::uint32_t number = 0;
-    std::memcpy(&number, at, sizeof number);
-    check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync", place);
-    return number;
-}
-int write_number(const Point& point, std::uint32_t number) {
-    std::vector<std::byte> bytes(kSize);
-    std::memcpy(bytes.data(), &number, sizeof number);
-    return dp_write(point.fd(), bytes.data(), static_cast<int>(bytes.size()));
-}
+class DpRaw : public Conformance {
+protected:
+    using PointsBody = std::function<void(Rank&, Points&)>;
+
+    /// Runs the body in each rank once all endpoints are open; that of rank 0 leads to rank 1.
+    static void run_points(unsigned ranks, std::size_t pool, const PointsBody& body,
+                           bool is_reliable = false) {
+        run(ranks, [&](Rank& me) {
+            Points points(pool);
+            all_are_open(me);
+            if (me.rank == 0) points.point.to(1, kPoint);
+            if (me.rank == 0 && is_reliable) points.point.make_reliable();
+            body(me, points);
+        });
+    }
+};
+RMEM_ON_ALL_RINGS_AND_LOSS(DpRaw);
+
+/// Where it differs from the raw mode.
+class DpReliable : public DpRaw {
+protected:
+    static void run_points(unsigned ranks, std::size_t pool, const PointsBody& body) {
+        DpRaw::run_points(ranks, pool, body, true);
+    }
+};
+RMEM_ON_ALL_RINGS_AND_LOSS(DpReliable);
 
 // ---- Raw
 // ==========================================================================================
@@ -75,13 +104,10 @@ int write_number(const Point& point, std::uint32_t number) {
 // ---- Reliable: no. What is lost is lost to a full pool.
 
 TEST_P(DpRaw, is_not_reliable_but_drops_what_finds_the_token_pool_full) {
-    run(2, [](Rank& me) {
+    run_points(2, kSmallPool, [](Rank& me, Points& points) {
         enum { done };
         constexpr std::uint64_t kMessages = 100;
-        Points points(kSmallPool);
-        all_are_open(me);
         if (me.rank == 0) {
-            points.point.to(1, kPoint);
             for (std::uint64_t i = 0; i < kMessages; ++i) points.point.write(kSize, i);
             points.serve_until(me, done, 1);
             points.point.write(kSize, 1000);
@@ -105,18 +131,12 @@ TEST_P(DpRaw, is_not_reliable_but_drops_what_finds_the_token_pool_full) {
 // ---- Ordered: not promised; here kept from one endpoint to another
 
 TEST_P(DpRaw, is_ordered_between_two_endpoints_though_messages_are_dropped) {
-    run(2, [](Rank& me) {
+    run_points(2, kSmallPool, [](Rank& me, Points& points) {
         enum { full, done };
-        Points points(kSmallPool);
-        all_are_open(me);
         if (me.rank == 0) {
-            points.point.to(1, kPoint);
-            std::uint32_t number = 0;
             // Before and after the pool was full, and around gaps.
             for (std::uint32_t round = 1; round <= 4; ++round) {
-                for (int i = 0; i < 30; ++i) {
-                    check_equal(write_number(points.point, number++), kSize, "dp_write");
-                }
+                points.write(30, 30 * (round - 1));
                 points.serve_until(me, full, round);
             }
             return points.serve_until(me, done, 1);
@@ -124,8 +144,7 @@ TEST_P(DpRaw, is_ordered_between_two_endpoints_though_messages_are_dropped) {
         std::vector<std::uint32_t> numbers;
         for (std::uint64_t round = 1; round <= 4; ++round) {
             points.take_in_messages(30 * round);
-            while (numbers.size() < points.stat().arrived)
-                numbers.push_back(read_number(points.point));
+            while (numbers.size() < points.stat().arrived) numbers.push_back(points.read_number());
             me.raise(full);
         }
         check(points.stat().dropped_full > 0, "messages were dropped");
@@ -140,16 +159,11 @@ TEST_P(DpRaw, is_ordered_between_two_endpoints_though_messages_are_dropped) {
 // ---- Flow control: none
 
 TEST_P(DpRaw, has_no_flow_control) {
-    run(2, [](Rank& me) {
+    run_points(2, kSmallPool, [](Rank& me, Points& points) {
         enum { written, done };
-        Points points(kSmallPool);
-        all_are_open(me);
         if (me.rank == 0) {
-            points.point.to(1, kPoint);
             const auto messages = static_cast<std::uint32_t>(4 * me.partition / kSize);
-            for (std::uint32_t i = 0; i < messages; ++i) {
-                check_equal(write_number(points.point, i), kSize, "dp_write, though nobody reads");
-            }
+            points.write(messages);  // though nobody reads
             check_equal(points.stat().written, messages, "messages written");
             check_equal(points.stat().dropped_network, 0, "messages not sent");
             check_equal(points.stat().arrived + points.other.stat().arrived, 0, "answers");
@@ -166,13 +180,9 @@ TEST_P(DpRaw, has_no_flow_control) {
 
 // ---- Max message: one Directed Message
 
-void one_container_is_the_most(Rank& me, bool is_reliable) {
-    Points points;
-    all_are_open(me);
+void one_container_is_the_most(Rank& me, Points& points) {
     const auto most = static_cast<std::size_t>(dp_container());
     if (me.rank == 0) {
-        points.point.to(1, kPoint);
-        if (is_reliable) points.point.make_reliable();
         std::vector<char> longer(most + 1);
         CHECK_ERRNO(dp_write(points.point.fd(), longer.data(), static_cast<int>(most) + 1),
                     EMSGSIZE);
@@ -185,18 +195,15 @@ void one_container_is_the_most(Rank& me, bool is_reliable) {
 }
 
 TEST_P(DpRaw, max_message_is_one_container) {
-    run(2, [](Rank& me) { one_container_is_the_most(me, false); });
+    run_points(2, 0, one_container_is_the_most);
 }
 
 // ---- Receive style: explicit, zero copy
 
 TEST_P(DpRaw, receives_explicitly_and_without_a_copy) {
-    run(2, [](Rank& me) {
-        Points points;
-        all_are_open(me);
+    run_points(2, 0, [](Rank& me, Points& points) {
         constexpr std::uint64_t kMessages = 4;
         if (me.rank == 0) {
-            points.point.to(1, kPoint);
             for (std::uint64_t i = 0; i < kMessages; ++i) points.point.write(100 * i, i);
             return points.serve_until(me, 0, 1);
         }
@@ -223,12 +230,10 @@ TEST_P(DpRaw, receives_explicitly_and_without_a_copy) {
 // ---- Broadcast: group operations
 
 TEST_P(DpRaw, broadcasts_and_reduces_by_groups_of_edges) {
-    run(4, [](Rank& me) {
+    run_points(4, 0, [](Rank& me, Points& points) {
         enum { done };
-        Points points;
-        all_are_open(me);
         if (me.rank == 0) {
-            for (int nid = 1; nid < me.ranks; ++nid) {
+            for (int nid = 2; nid < me.ranks; ++nid) {
                 check_equal(dp_target_add(points.point.fd(), nid, kPoint), 0, "dp_target_add");
             }
             points.point.write(300, 9);
@@ -248,10 +253,8 @@ TEST_P(DpRaw, broadcasts_and_reduces_by_groups_of_edges) {
 
 TEST_P(DpRaw, protection_is_by_descriptors_which_are_a_processes_own) {
     RMEM_SKIP_IF_SIMULATED("simulated processes share the descriptors of one");
-    run(2, [](Rank& me) {
+    run_points(2, 0, [](Rank& me, Points& points) {
         enum { fd, tried };
-        Points points;
-        all_are_open(me);
         if (me.rank == 0) {
             // A number that is no descriptor of the other.
             const Point third(3), fourth(4);
@@ -288,13 +291,13 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
         int result = 0;
         do {
             errno = 0;
-            result = write_number(points.point, number++);
+            result = points.try_write(number++);
         } while (result == static_cast<int>(kSize));
         check_equal(result, -1, "dp_write on a network that stays full");
         check_equal(errno, ENOBUFS, "errno");
         check_equal(points.stat().dropped_network, 1, "messages not sent");
         points.point.make_nonblocking();
-        CHECK_ERRNO(write_number(points.point, number), EAGAIN);
+        CHECK_ERRNO(points.try_write(number), EAGAIN);
         me.raise(written);
     });
     ring.await_word(open, 1);
@@ -309,39 +312,28 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
 // =====================================================================
 
 TEST_P(DpReliable, is_reliable_and_ordered_through_a_pool_that_overflows) {
-    run(2, [](Rank& me) {
+    run_points(2, kSmallPool, [](Rank& me, Points& points) {
         constexpr std::uint32_t kMessages = 100;
-        Points points(kSmallPool);
-        all_are_open(me);
         if (me.rank == 0) {
-            points.point.to(1, kPoint);
-            points.point.make_reliable();
-            for (std::uint32_t i = 0; i < kMessages; ++i) {
-                check_equal(write_number(points.point, i), kSize, "dp_write");
-            }
+            points.write(kMessages);
             points.point.drain();
             return check(points.stat().again > 0, "messages were sent again");
         }
         points.take_in_until([&] { return points.stat().dropped_full > 0; }, "a full pool");
-        for (std::uint32_t i = 0; i < kMessages; ++i)
-            check_equal(read_number(points.point), i, "the next number");
+        points.read(kMessages);
         check_equal(points.stat().arrived, kMessages, "messages put into the pool");
         // Leaves at once: the writer learns anyway that they have arrived.
     });
 }
 
 TEST_P(DpReliable, flow_control_is_a_window_of_what_is_not_acknowledged) {
-    run(2, [](Rank& me) {
+    run_points(2, kSmallPool, [](Rank& me, Points& points) {
         enum { written, drained };
         constexpr std::uint32_t kLimit = 256;
-        Points points(kSmallPool);
-        all_are_open(me);
         if (me.rank == 0) {
-            points.point.to(1, kPoint);
-            points.point.make_reliable();
             points.point.make_nonblocking();
             std::uint32_t number = 0;
-            const auto write = [&] { return write_number(points.point, number); };
+            const auto write = [&] { return points.try_write(number); };
             // Until the window is used up: the reader's process takes in, but it does not read.
             int refused = 0;
             await(
@@ -358,15 +350,13 @@ TEST_P(DpReliable, flow_control_is_a_window_of_what_is_not_acknowledged) {
             return me.raise(drained);
         }
         points.take_in_until([&] { return me.shared[written] != 0; }, "the writer");
-        for (std::uint32_t i = 0; i <= me.shared[written]; ++i) {
-            check_equal(read_number(points.point), i, "the next number");
-        }
+        points.read(me.shared[written] + 1);
         points.serve_until(me, drained, 1);
     });
 }
 
 TEST_P(DpReliable, max_message_is_one_container) {
-    run(2, [](Rank& me) { one_container_is_the_most(me, true); });
+    run_points(2, 0, one_container_is_the_most);
 }
 
 TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
@@ -379,34 +369,26 @@ TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
             points.point.to(1, kPoint);
             check_equal(dp_target_add(points.point.fd(), 2, kPoint), 0, "dp_target_add");
             points.point.make_reliable();
-            for (std::uint32_t i = 0; i < kMessages; ++i) {
-                check_equal(write_number(points.point, i), kSize, "dp_write");
-            }
+            points.write(kMessages);
             points.point.drain();
             return me.raise(drained);
         }
         if (me.rank == 1) {
             points.take_in_until([&] { return points.stat().dropped_full > 0; }, "overflow");
         }
-        for (std::uint32_t i = 0; i < kMessages; ++i) {
-            check_equal(read_number(points.point), i, "the next number");
-        }
+        points.read(kMessages);
         points.serve_until(me, drained, 1);
     });
 }
 
 TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
-    run(2, [](Rank& me) {
+    run_points(2, kSmallPool, [](Rank& me, Points& points) {
         enum { begun, drained };
         constexpr std::uint32_t kMessages = 150;
-        Points points(kSmallPool);
-        all_are_open(me);
         if (me.rank == 0) {
-            points.point.to(1, kPoint);
-            points.point.make_reliable();
             for (std::uint32_t i = 0; i < kMessages; ++i) {
                 me.raise(begun);
-                check_equal(write_number(points.point, i), kSize, "dp_write");
+                points.write(1, i);
             }
             points.point.drain();
             return me.raise(drained);
@@ -422,9 +404,7 @@ TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
             before = me.shared[begun];
         }
         check(before < kMessages, "the writer waits");
-        for (std::uint32_t i = 0; i < kMessages; ++i) {
-            check_equal(read_number(points.point), i, "the next number");
-        }
+        points.read(kMessages);
         points.serve_until(me, drained, 1);
     });
 }
