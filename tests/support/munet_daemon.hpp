@@ -10,11 +10,13 @@
 
 #include "ports/munet/counter_board.hpp"
 #include "ports/munet/daemon.hpp"
+#include "ports/munet/driver_protocol.hpp"
 #include "ports/munet/munet.h"
 #include "tests/support/child.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -66,6 +68,14 @@ public:
     /// This process's calls go to it from now on.
     void enter() const {
         ::setenv("RMEM_MUNET", path().c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    }
+    /// As a library connects to it, which has said nothing yet.
+    Descriptor connect() const {
+        sockaddr_un address;
+        EXPECT_TRUE(ports::munet::make_address(path(), &address));
+        Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+        EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+        return fd;
     }
     std::shared_ptr<const ports::munet::BoardMemory> board() const {
         return ports::munet::CounterBoard::observe(name_);

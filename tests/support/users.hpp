@@ -25,6 +25,7 @@ inline void become(uid_t user, const std::vector<gid_t>& groups = {}) {
     ASSERT_EQ(::setgroups(groups.size(), groups.data()), 0);
     ASSERT_EQ(::setresgid(user, user, user), 0);
     ASSERT_EQ(::setresuid(user, user, user), 0);
+    ASSERT_NE(::setuid(0), 0);
 }
 
 }  // namespace rmem::test

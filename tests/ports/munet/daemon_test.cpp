@@ -298,14 +298,6 @@ TEST(MunetDaemon, keeps_the_memory_of_an_endpoint_out_of_children) {
 
 // ---- The socket
 
-Descriptor connect_to(const MunetDaemon& daemon) {
-    sockaddr_un address;
-    EXPECT_TRUE(make_address(daemon.path(), &address));
-    Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    return fd;
-}
-
 TEST(MunetDaemon, ends_connections_that_say_what_no_library_says) {
     const MunetDaemon daemon;
     std::vector<std::string> packets = {"w", "give me endpoint 0", std::string(100'000, 'x')};
@@ -313,7 +305,7 @@ TEST(MunetDaemon, ends_connections_that_say_what_no_library_says) {
     old.version = 77;
     packets.emplace_back(reinterpret_cast<const char*>(&old), sizeof old);
     for (const auto& packet : packets) {
-        const Descriptor fd = connect_to(daemon);
+        const Descriptor fd = daemon.connect();
         ASSERT_EQ(::send(fd.get(), packet.data(), packet.size(), 0),
                   static_cast<ssize_t>(packet.size()));
         Reply reply;
@@ -328,7 +320,7 @@ TEST(MunetDaemon, ends_connections_that_say_what_no_library_says) {
 TEST(MunetDaemon, counts_connections_that_ask_for_nothing_as_endpoints) {
     const MunetDaemon daemon({.user_endpoints = 4});
     std::vector<Descriptor> idle;
-    for (int i = 0; i < 4; ++i) idle.push_back(connect_to(daemon));
+    for (int i = 0; i < 4; ++i) idle.push_back(daemon.connect());
     daemon.enter();
     mu_endpoint_t* ep = nullptr;
     EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), -EDQUOT);

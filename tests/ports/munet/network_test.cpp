@@ -10,6 +10,7 @@
 #include "tests/support/munet_ring_node.hpp"
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -52,12 +53,22 @@ void finish(Rank& me, RingNode& node) {
                     "the others to finish");
 }
 
-class MunetNodes : public Conformance {};
+/// Each rank is a node, whose turns go on until all have come to their ends.
+class MunetNodes : public Conformance {
+protected:
+    static void run_nodes(unsigned ranks, unsigned senders,
+                          const std::function<void(Rank&, RingNode&)>& body) {
+        run(ranks, [&](Rank& me) {
+            RingNode node(me, senders);
+            body(me, node);
+            finish(me, node);
+        });
+    }
+};
 RMEM_ON_ALL_RINGS(MunetNodes);
 
 TEST_P(MunetNodes, exchange_messages_of_all_sizes_by_both_sends) {
-    run(2, [](Rank& me) {
-        RingNode node(me);
+    run_nodes(2, 4, [](Rank& me, RingNode& node) {
         auto& mine = node.create();
         const Address other{static_cast<std::uint16_t>(1 - me.rank), 0};
         if (me.rank == 0) me.await_word(0);  // the other has its endpoint
@@ -86,8 +97,7 @@ TEST_P(MunetNodes, exchange_messages_of_all_sizes_by_both_sends) {
 }
 
 TEST_P(MunetNodes, lose_nothing_when_the_receiver_is_slow_and_keep_the_order) {
-    run(3, [](Rank& me) {
-        RingNode node(me);
+    run_nodes(3, 4, [](Rank& me, RingNode& node) {
         auto& mine = node.create(8192, 8192);
         const auto messages = static_cast<std::uint32_t>(thrifty(1500));
         if (me.rank != 0) {
@@ -102,7 +112,7 @@ TEST_P(MunetNodes, lose_nothing_when_the_receiver_is_slow_and_keep_the_order) {
                 check_equal(mine.program().send_dma({0, 0}, bytes.data(), bytes.size(), soon()), 0,
                             "sent");
             }
-            return finish(me, node);
+            return;
         }
         me.raise(0);
         std::array<std::uint32_t, 3> next{};
@@ -115,17 +125,14 @@ TEST_P(MunetNodes, lose_nothing_when_the_receiver_is_slow_and_keep_the_order) {
             check_equal(number, next[from.node]++, "the order");
         }
         check_equal(mine.count(Counter::no_room), 0U, "dropped");
-        finish(me, node);
     });
 }
 
 TEST_P(MunetNodes, refuse_what_is_not_there_or_full_at_the_other) {
-    run(2, [](Rank& me) {
-        RingNode node(me, 1);
+    run_nodes(2, 1, [](Rank& me, RingNode& node) {
         auto &a = node.create(), &b = node.create();
         if (me.rank == 1) {
-            me.raise(0);
-            return finish(me, node);
+            return me.raise(0);
         }
         me.await_word(0);
         check_equal(send_number(a, {1, 77}, 1), -ECONNREFUSED, "no endpoint");
@@ -133,13 +140,11 @@ TEST_P(MunetNodes, refuse_what_is_not_there_or_full_at_the_other) {
         check_equal(send_number(a, {1, 0}, 1), 0, "admitted");
         check_equal(send_number(b, {1, 0}, 1), -EUSERS, "one place");
         check_equal(send_number(b, {1, 1}, 1), 0, "another endpoint");
-        finish(me, node);
     });
 }
 
 TEST_P(MunetNodes, tell_senders_elsewhere_that_an_endpoint_is_gone) {
-    run(2, [](Rank& me) {
-        RingNode node(me);
+    run_nodes(2, 4, [](Rank& me, RingNode& node) {
         auto& a = node.create();
         if (me.rank == 1) {
             me.raise(0);
@@ -147,7 +152,7 @@ TEST_P(MunetNodes, tell_senders_elsewhere_that_an_endpoint_is_gone) {
             node.relay.close(0);
             node.endpoints.clear();
             node.create();
-            return finish(me, node);
+            return;
         }
         me.await_word(0);
         check_equal(send_number(a, {1, 0}, 1), 0, "sent");
@@ -155,18 +160,16 @@ TEST_P(MunetNodes, tell_senders_elsewhere_that_an_endpoint_is_gone) {
         node.step_until([&] { return (result = send_number(a, {1, 0}, 2)) != 0; }, "the news");
         check_equal(result, -ECONNRESET, "told once");
         check_equal(send_number(a, {1, 0}, 3), 0, "its successor");
-        finish(me, node);
     });
 }
 
 TEST_P(MunetNodes, give_the_place_of_a_sender_elsewhere_that_ended_to_the_next) {
-    run(2, [](Rank& me) {
-        RingNode node(me, 1);
+    run_nodes(2, 1, [](Rank& me, RingNode& node) {
         if (me.rank == 1) {
             auto& mine = node.create();
             me.raise(0);
             for (std::uint32_t i = 0; i < 5; ++i) check_equal(receive_number(mine), i, "in order");
-            return finish(me, node);
+            return;
         }
         me.await_word(0);
         for (std::uint32_t i = 0; i < 5; ++i) {
@@ -181,7 +184,6 @@ TEST_P(MunetNodes, give_the_place_of_a_sender_elsewhere_that_ended_to_the_next) 
             node.relay.close(mine.number());
             node.endpoints.clear();
         }
-        finish(me, node);
     });
 }
 
@@ -189,22 +191,19 @@ TEST_P(MunetNodes, go_on_with_others_while_one_stands_still) {
     if (std::string_view(GetParam().layout) == "paper") {
         GTEST_SKIP() << "what is posted to one rank takes the buffers for all in layout paper";
     }
-    run(3, [](Rank& me) {
-        RingNode node(me);
+    run_nodes(3, 4, [](Rank& me, RingNode& node) {
         auto& mine = node.create(0, 1 << 20);
         if (me.rank == 1) {  // its relay turns no more, once it has admitted rank 0
             me.raise(0);
             node.step_until([&] { return mine.count(Counter::received) > 0; }, "a message");
             me.raise(1);
-            me.await_word(2);
-            return finish(me, node);
+            return me.await_word(2);
         }
         me.await_word(0);
         if (me.rank == 2) {
             me.raise(0);
             for (unsigned i = 0; i < 50; ++i) check_equal(receive_number(mine), i, "in order");
-            me.raise(2);
-            return finish(me, node);
+            return me.raise(2);
         }
         check_equal(send_number(mine, {1, 0}, 0), 0, "sent");
         node.step_until([&] { return me.shared[1] == 1; }, "rank 1 to stand still");
@@ -219,7 +218,6 @@ TEST_P(MunetNodes, go_on_with_others_while_one_stands_still) {
             node.step();
         }
         check(node.relay.backlog() > 0, "frames wait for rank 1");
-        finish(me, node);
     });
 }
 

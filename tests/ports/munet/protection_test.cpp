@@ -7,6 +7,7 @@
 #include "ports/munet/connection.hpp"
 #include "ports/munet/driver_protocol.hpp"
 #include "tests/support/munet_daemon.hpp"
+#include "tests/support/users.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -30,14 +31,8 @@ namespace {
 using namespace ports::munet;
 using ports::munet::Counter;
 
-constexpr uid_t kAlice = 61001, kBob = 61002, kMallory = 61003;
+constexpr uid_t kMallory = 65503;
 constexpr unsigned kRounds = 3000;
-
-void become(uid_t user) {
-    ASSERT_EQ(::setresgid(user, user, user), 0);
-    ASSERT_EQ(::setresuid(user, user, user), 0);
-    ASSERT_NE(::setuid(0), 0) << "it cannot go back";
-}
 
 /// What the processes of a test tell each other.
 struct Board {
@@ -48,7 +43,7 @@ struct Board {
 class Protection : public ::testing::Test {
 protected:
     void SetUp() override {
-        if (::getuid() != 0) GTEST_SKIP() << "needs root, to become two unprivileged users";
+        if (::getuid() != 0) GTEST_SKIP() << kNeedsRoot;
         bob_ = std::make_unique<Child>([this] { be_bob(); });
         ASSERT_TRUE(eventually([this] { return board_->bob != 0; }));
         alice_ = std::make_unique<Child>([this] { be_alice(); });
@@ -156,12 +151,7 @@ struct ByHand {
     Descriptor socket, memory;
     Reply reply;
 
-    ByHand(const std::string& path, const Request& request) {
-        sockaddr_un address;
-        EXPECT_TRUE(make_address(path, &address));
-        socket = Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-        EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address),
-                  0);
+    ByHand(const MunetDaemon& daemon, const Request& request) : socket(daemon.connect()) {
         EXPECT_GT(::send(socket.get(), &request, sizeof request, 0), 0);
         iovec bytes{&reply, sizeof reply};
         alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> space{};
@@ -183,7 +173,7 @@ struct ByHand {
 TEST_F(Protection, gives_nobody_the_descriptor_of_anothers_memory) {
     attack([&] {
         for (unsigned i = 0; i < 6; ++i) {
-            const ByHand mine(daemon_.path(), {.send_bytes = 0, .receive_bytes = 65536});
+            const ByHand mine(daemon_, {.send_bytes = 0, .receive_bytes = 65536});
             ASSERT_EQ(mine.reply.error, 0);
             ASSERT_GE(mine.memory.get(), 0);
             std::vector<std::byte> found(mine.reply.geometry.bytes());
@@ -198,7 +188,7 @@ TEST_F(Protection, gives_nobody_the_descriptor_of_anothers_memory) {
             Request request;
             request.magic = 0;
             packet.copy(reinterpret_cast<char*>(&request), packet.size());
-            const ByHand nothing(daemon_.path(), request);
+            const ByHand nothing(daemon_, request);
             EXPECT_EQ(nothing.reply.error, EPROTO);
             EXPECT_LT(nothing.memory.get(), 0);
         }
@@ -208,7 +198,7 @@ TEST_F(Protection, gives_nobody_the_descriptor_of_anothers_memory) {
 
 TEST_F(Protection, lets_nobody_take_memory_away_under_the_daemon) {
     attack([&] {
-        const ByHand mine(daemon_.path(), {.send_bytes = 65536, .receive_bytes = 65536});
+        const ByHand mine(daemon_, {.send_bytes = 65536, .receive_bytes = 65536});
         ASSERT_EQ(mine.reply.error, 0);
         EXPECT_EQ(::ftruncate(mine.memory.get(), 0), -1);
         EXPECT_EQ(::ftruncate(mine.memory.get(), 1 << 30), -1);

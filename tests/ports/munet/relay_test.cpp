@@ -53,6 +53,17 @@ int send(MunetEndpoint& from, MunetEndpoint& to, std::uint32_t number) {
     return from.program().send(to.address(), &number, sizeof number, Deadline::now());
 }
 
+/// Sends, and lets it come to where it goes.
+void deliver(MunetNode& node, MunetEndpoint& from, MunetEndpoint& to,
+             const std::vector<std::byte>& data, bool dma = false) {
+    EXPECT_EQ(send(from, to, data, dma), 0);
+    node.settle();
+}
+void deliver(MunetNode& node, MunetEndpoint& from, MunetEndpoint& to, std::uint32_t number) {
+    EXPECT_EQ(send(from, to, number), 0);
+    node.settle();
+}
+
 /// The next message; empty where there is none.
 std::vector<std::byte> next_of(MunetEndpoint& at, Address* from = nullptr) {
     std::vector<std::byte> data(1 << 20);
@@ -127,8 +138,7 @@ TEST(MunetRelay, carries_messages_of_all_sizes_by_both_sends) {
 
 TEST_F(MunetPair, has_no_message_where_none_was_sent_and_tells_it_from_an_empty_one) {
     EXPECT_EQ(take(b), -EAGAIN);
-    ASSERT_EQ(send(a, b, std::vector<std::byte>()), 0);
-    node.settle();
+    deliver(node, a, b, std::vector<std::byte>());
     EXPECT_EQ(take(b), 0);
     EXPECT_EQ(take(b), -EAGAIN);
 }
@@ -168,8 +178,7 @@ TEST(MunetRelay, keeps_messages_of_several_senders_whole_that_come_in_parts_at_o
         ASSERT_EQ(send(c, b, from_c), 0);
     };
     ASSERT_EQ(send(a, b, std::vector<std::byte>(1)), 0);
-    ASSERT_EQ(send(a, b, from_a), 0);
-    node.settle();
+    deliver(node, a, b, from_a);
     std::vector<std::vector<std::byte>> found;
     for (int i = 0; i < 3; ++i) found.push_back(next_of(b));
     EXPECT_EQ(std::count(found.begin(), found.end(), from_a), 1);
@@ -178,8 +187,7 @@ TEST(MunetRelay, keeps_messages_of_several_senders_whole_that_come_in_parts_at_o
 
 TEST_F(MunetPair, leaves_a_message_that_is_too_long_for_the_buffer_given) {
     for (const std::size_t size : {100UL, 1000UL}) {
-        ASSERT_EQ(send(a, b, pattern(size, 3)), 0);
-        node.settle();
+        deliver(node, a, b, pattern(size, 3));
         std::byte small[8];
         EXPECT_EQ(b.program().recv(small, sizeof small, nullptr), -EMSGSIZE);
         EXPECT_EQ(b.program().probe(nullptr), static_cast<int>(size));
@@ -190,8 +198,7 @@ TEST_F(MunetPair, leaves_a_message_that_is_too_long_for_the_buffer_given) {
 TEST(MunetRelay, sends_to_oneself) {
     MunetNode node;
     auto& a = node.create();
-    ASSERT_EQ(send(a, a, 17), 0);
-    node.settle();
+    deliver(node, a, a, 17);
     EXPECT_EQ(next_number(a), 17U);
 }
 
@@ -220,8 +227,7 @@ TEST(MunetRelay, sends_the_longest_message_over_and_over) {
 // ---- send_DMA -----------------------------------------------------------------------------------
 
 TEST_F(MunetPair, fetches_long_messages_by_itself_and_lets_short_ones_go_as_by_send) {
-    ASSERT_EQ(send(a, b, pattern(128, 1), true), 0);
-    node.settle();
+    deliver(node, a, b, pattern(128, 1), true);
     EXPECT_EQ(a.count(Counter::moved), 0U);
     ASSERT_EQ(send(a, b, pattern(129, 1), true), 0);
     next_of(b);
@@ -258,8 +264,7 @@ TEST(MunetRelay, moves_a_long_message_in_pieces_and_others_in_between) {
     MunetNode node(2);
     auto &a = node.create(1 << 18, 1 << 19), &b = node.create(1 << 18, 1 << 19);
     auto &c = node.create(), &d = node.create();
-    ASSERT_EQ(send(c, d, 0), 0);
-    node.settle();
+    deliver(node, c, d, 0);
     ASSERT_EQ(next_number(d), 0U);
     ASSERT_EQ(send(a, b, pattern(100'000, 1), true), 0);
     node.turn();
@@ -279,8 +284,7 @@ TEST(MunetRelay, shows_nothing_old_behind_what_came_while_a_long_message_was_mov
         const auto data = pattern(17'000, i);
         ASSERT_EQ(send(a, b, data, true), 0);
         node.turn();
-        ASSERT_EQ(send(c, b, i), 0);
-        node.settle();
+        deliver(node, c, b, i);
         ASSERT_EQ(next_of(b), data) << i;
         ASSERT_EQ(next_number(b), i);
         ASSERT_EQ(take(b), -EAGAIN) << i;
@@ -332,8 +336,7 @@ TEST(MunetRelay, drops_what_a_liar_sends_without_credit_and_counts_it) {
     MunetNode node(2);
     auto &b = node.create(), &liar = node.create(), &a = node.create();
     ASSERT_EQ(send(liar, b, 0), 0);
-    ASSERT_EQ(send(a, b, 0), 0);
-    node.settle();
+    deliver(node, a, b, 0);
     const unsigned share = node.geometry(0, 65536).share();
     Liar lies(liar);
     lies.skip(2);  // asking, and the first message
@@ -348,11 +351,8 @@ TEST(MunetRelay, drops_what_a_liar_sends_without_credit_and_counts_it) {
     EXPECT_EQ(b.count(Counter::no_room), 0U);
 }
 
-TEST(MunetRelay, believes_nobody_credit_for_what_was_not_sent) {
-    MunetNode node(2);
-    auto &a = node.create(), &b = node.create();
-    ASSERT_EQ(send(a, b, 0), 0);
-    node.settle();
+TEST_F(MunetPair, believes_nobody_credit_for_what_was_not_sent) {
+    deliver(node, a, b, 0);
     Liar lies(b);
     lies.write(Kind::credit, 0, 0, Credit{true, 0, 1}.word());
     lies.write(Kind::credit, 0, 0, Credit{true, 0, 1000}.word());
@@ -365,10 +365,9 @@ TEST(MunetRelay, believes_nobody_credit_for_what_was_not_sent) {
     EXPECT_EQ(a.words().daemon().returned[0].load(std::memory_order_relaxed), 1U);
 }
 
-TEST(MunetRelay,
-     drops_messages_for_an_endpoint_that_gave_credit_without_room_and_harms_nobody_else) {
-    MunetNode node(2);
-    auto &a = node.create(), &b = node.create(), &c = node.create();
+TEST_F(MunetPair,
+       drops_messages_for_an_endpoint_that_gave_credit_without_room_and_harms_nobody_else) {
+    auto& c = node.create();
     ASSERT_EQ(send(a, c, 0), 0);
     Liar lies(b);
     unsigned sent = 0;
@@ -378,15 +377,12 @@ TEST(MunetRelay,
         node.settle();
     }
     EXPECT_GT(b.count(Counter::no_room), 1000U);
-    ASSERT_EQ(send(a, c, 1), 0);
-    node.settle();
+    deliver(node, a, c, 1);
     EXPECT_EQ(next_number(c), 0U);
     EXPECT_EQ(next_number(c), 1U);
 }
 
-TEST(MunetRelay, believes_nobody_to_have_consumed_what_was_never_there) {
-    MunetNode node(2);
-    auto &a = node.create(), &b = node.create();
+TEST_F(MunetPair, believes_nobody_to_have_consumed_what_was_never_there) {
     while (send(a, b, 1) == 0) node.settle();
     // relaxed is enough: one thread
     b.words().program().consumed.store(1'000'000, std::memory_order_relaxed);
@@ -399,8 +395,7 @@ TEST(MunetRelay, believes_nobody_to_have_consumed_what_was_never_there) {
 TEST_F(MunetPair, lets_nobody_make_a_receiver_keep_more_than_the_longest_message) {
     auto& c = node.create();
     ASSERT_EQ(send(a, b, 0), 0);
-    ASSERT_EQ(send(c, b, 0), 0);
-    node.settle();
+    deliver(node, c, b, 0);
     next_number(b);
     next_number(b);
     const std::size_t most = most_bytes(node.geometry(0, 65536).share());
@@ -458,8 +453,7 @@ TEST(MunetRelay, lets_no_user_take_all_places_of_another) {
 
 TEST_F(MunetPair, tells_senders_once_that_an_endpoint_is_gone_and_they_may_reach_its_successor) {
     const Address there = b.address();
-    ASSERT_EQ(send(a, b, 1), 0);
-    node.settle();
+    deliver(node, a, b, 1);
     node.destroy(b);
     EXPECT_EQ(a.program().send(there, "x", 1, Deadline::now()), -ECONNRESET);
     EXPECT_EQ(a.program().send(there, "x", 1, Deadline::now()), -ECONNREFUSED);
@@ -524,8 +518,7 @@ TEST(MunetRelay, takes_a_bounded_number_of_each_endpoint_in_a_turn) {
     MunetNode node(2);
     auto &flood = node.create(), &a = node.create(), &b = node.create();
     ASSERT_EQ(send(flood, b, 0), 0);
-    ASSERT_EQ(send(a, b, 0), 0);
-    node.settle();
+    deliver(node, a, b, 0);
     for (unsigned i = 0; i < 60; ++i) ASSERT_EQ(send(flood, b, i), 0);
     ASSERT_EQ(send(a, b, 1), 0);
     node.relay.turn();
@@ -534,13 +527,11 @@ TEST(MunetRelay, takes_a_bounded_number_of_each_endpoint_in_a_turn) {
 }
 
 TEST_F(MunetPair, wakes_programs_that_sleep_and_no_others) {
-    ASSERT_EQ(send(a, b, 0), 0);
-    node.settle();
+    deliver(node, a, b, 0);
     EXPECT_TRUE(node.wakes.empty());
     // relaxed is enough: one thread
     b.words().program().sleeps.store(1, std::memory_order_relaxed);
-    ASSERT_EQ(send(a, b, 1), 0);
-    node.settle();
+    deliver(node, a, b, 1);
     EXPECT_EQ(node.wakes[b.number()], 1U);
     EXPECT_EQ(node.wakes.count(a.number()), 0U);
 }
