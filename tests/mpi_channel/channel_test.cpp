@@ -26,20 +26,8 @@ TEST_P(ChannelOn, packets_come_to_whom_they_are_sent_in_their_order) {
 TEST_P(ChannelOn, a_multicast_is_one_post) {
     run(4, [](Rank& me) {
         ChannelStation station;
-        const auto header = bytes_of(20, 1), message = bytes_of(400, 2);
-        if (me.rank == 0) {
-            const int others[] = {1, 2, 3};
-            await(
-                [&] { return station.transport.mcast_control(header, message, others) == BBP_OK; },
-                "room for a multicast");
-            check_equal(station.transport.counters().multicasts, 1U, "multicasts");
-            check_equal(station.transport.counters().packets_sent, 0U, "packets");
-        } else {
-            std::vector<std::byte> packet, expected = header;
-            expected.insert(expected.end(), message.begin(), message.end());
-            check_equal(station.receive(packet), 0U, "sender");
-            check(packet == expected, "the multicast's bytes");
-        }
+        multicasts_reach(station, me);
+        check_equal(station.transport.counters().packets_sent, 0U, "packets");
     });
 }
 

@@ -87,6 +87,19 @@ public:
                     "what comes", place);
     }
 
+    /// Makes progress until all ranks have come here; nothing comes.
+    void finish(Rank& me) {
+        constexpr std::size_t kFinished = 900;
+        settle();
+        me.raise(kFinished);
+        await(
+            [&] {
+                nothing_comes();
+                return me.shared[kFinished] == static_cast<std::uint32_t>(me.ranks);
+            },
+            "the others");
+    }
+
     Transport transport;
 
 private:
@@ -120,6 +133,28 @@ void packets_cross(Station<Transport>& station, Rank& me) {
     check(!station.transport.control_msg_avail(), "all packets have been received");
     check_equal(station.transport.counters().packets_sent, 48U, "packets sent");
     check_equal(station.transport.counters().packets_received, 48U, "packets received");
+}
+
+/// Among four ranks: a multicast is one, and reaches those that are meant.
+template <class Transport>
+void multicasts_reach(Station<Transport>& station, Rank& me) {
+    const auto header = bytes_of(20, 1);
+    const std::vector<std::vector<int>> receivers = {{1, 2, 3}, {2, 3}, {1}};
+    for (std::size_t i = 0; i < receivers.size(); ++i) {
+        const std::vector<int>& to = receivers[i];
+        const auto message = bytes_of(400, i);
+        if (me.rank == 0) {
+            await([&] { return station.transport.mcast_control(header, message, to) == BBP_OK; },
+                  "room for a multicast");
+        } else if (std::find(to.begin(), to.end(), me.rank) != to.end()) {
+            std::vector<std::byte> packet, expected = header;
+            expected.insert(expected.end(), message.begin(), message.end());
+            check_equal(station.receive(packet), 0U, "sender");
+            check(packet == expected, "the multicast's bytes");
+        }
+    }
+    station.finish(me);
+    check_equal(station.transport.counters().multicasts, me.rank == 0 ? 3U : 0U, "multicasts");
 }
 
 }  // namespace rmem::test

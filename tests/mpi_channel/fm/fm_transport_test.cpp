@@ -59,34 +59,14 @@ TEST_P(FmOn, packets_come_to_whom_they_are_sent_in_their_order_and_are_counted) 
         FmStation station;
         packets_cross(station, me);
         check_equal(FmPort::handlers_entered(), 48U, "messages that Fast Messages have counted");
-        station.settle();
-        check_ok(bbp_barrier());
+        station.finish(me);
     });
 }
 
 TEST_P(FmOn, a_packet_to_several_reaches_those_that_are_meant) {
     run(4, [](Rank& me) {
         FmStation station;
-        const auto header = bytes_of(20, 1);
-        const std::vector<std::vector<int>> receivers = {{1, 2, 3}, {2, 3}, {1}};
-        for (std::size_t i = 0; i < receivers.size(); ++i) {
-            const std::vector<int>& to = receivers[i];
-            const auto message = bytes_of(400, i);
-            if (me.rank == 0) {
-                await(
-                    [&] { return station.transport.mcast_control(header, message, to) == BBP_OK; },
-                    "room for a multicast");
-            } else if (std::find(to.begin(), to.end(), me.rank) != to.end()) {
-                std::vector<std::byte> packet, expected = header;
-                expected.insert(expected.end(), message.begin(), message.end());
-                check_equal(station.receive(packet), 0U, "sender");
-                check(packet == expected, "the multicast's bytes");
-            }
-        }
-        station.settle();
-        check_ok(bbp_barrier());
-        station.nothing_comes();
-        if (me.rank == 0) check_equal(station.transport.counters().multicasts, 3U, "multicasts");
+        multicasts_reach(station, me);
     });
 }
 
@@ -113,7 +93,6 @@ TEST_P(FmOn, a_packet_to_several_is_kept_for_a_rank_without_room_and_comes_befor
             check_code(station.transport.send_control(last, 1), BBP_EAGAIN);
             me.raise(0);
             station.send(last, 1);
-            station.settle();
         } else if (me.rank == 1) {
             me.await_word(0);
             for (std::uint32_t i = 0; i < me.shared[1]; ++i) {
@@ -128,13 +107,7 @@ TEST_P(FmOn, a_packet_to_several_is_kept_for_a_rank_without_room_and_comes_befor
             station.receive(packet);
             check(packet == header, "what had room at once");
         }
-        me.raise(2);
-        await(
-            [&] {
-                station.nothing_comes();
-                return me.shared[2] == 4;
-            },
-            "all to be done");
+        station.finish(me);
     });
 }
 
@@ -159,14 +132,7 @@ TEST_P(FmOn, bulk_follows_its_packet_whatever_the_room) {
             station.receive(packet);
             check(packet == bytes_of(21, 1), "the packet after it");
         }
-        station.settle();
-        me.raise(0);
-        await(
-            [&] {
-                station.nothing_comes();
-                return me.shared[0] == 2;
-            },
-            "the other");
+        station.finish(me);
     });
 }
 
