@@ -87,34 +87,25 @@ TEST_P(BadInput, a_handler_of_gamma_that_calls_what_it_may_not_is_refused) {
 
 // ---- Directed Point
 
-void hand_over(int socket, int fd) {
-    char byte = 0;
-    iovec bytes{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-    msghdr message{};
-    message.msg_iov = &bytes;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
-    check_equal(::sendmsg(socket, &message, 0), 1, "sendmsg");
-}
-int take_over(int socket) {
+/// A descriptor, or room for one, and a byte that goes with it.
+struct Handed {
     char byte = 0;
     iovec bytes{&byte, 1};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &bytes;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    check_equal(::recvmsg(socket, &message, 0), 1, "recvmsg");
+    msghdr message{nullptr, 0, &bytes, 1, control, sizeof control, 0};
+};
+void hand_over(int socket, int fd) {
+    Handed handed;
+    cmsghdr* const head = CMSG_FIRSTHDR(&handed.message);
+    *head = {CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
+    std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    check_equal(::sendmsg(socket, &handed.message, 0), 1, "sendmsg");
+}
+int take_over(int socket) {
+    Handed handed;
+    check_equal(::recvmsg(socket, &handed.message, 0), 1, "recvmsg");
     int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&handed.message)), sizeof fd);
     return fd;
 }
 

@@ -26,11 +26,6 @@ using rmem::test::SharedValue;
 constexpr std::size_t kPage = 64 * 1024;  // of any machine
 constexpr std::size_t kPeerBytes = 50 * kPage;
 
-struct Told {
-    std::atomic<std::uint64_t> address;
-    std::atomic<bool> over;
-};
-
 /// Rank 0 is a process with bytes that count up, and none behind them; this one reads them.
 class PeerMemoryTest : public testing::Test {
 protected:
@@ -39,10 +34,9 @@ protected:
         config_.ranks = config_.nodes = 2;
         ring_ = rmem::Ring::open(config_, rmem::Deadline::in(30'000'000'000));
     }
-    /// A process that is rank 0 until `told_->over`; `first` runs in it before.
+    /// A process that is rank 0 until its end; `first` runs in it before.
     Child start(const std::function<void()>& first = {}) {
-        told_->address = 0;
-        told_->over = false;
+        *address_ = 0;
         Child child([&, first] {
             if (first) first();
             const rmem::Membership member(rmem::Ring::attach(config_.name), {0, 0});
@@ -51,10 +45,10 @@ protected:
                                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
             std::iota(bytes, bytes + kPeerBytes, static_cast<unsigned char>(0));
             ::mprotect(bytes + kPeerBytes, kPage, PROT_NONE);
-            told_->address = reinterpret_cast<std::uintptr_t>(bytes);
-            eventually([&] { return told_->over.load(); });
+            *address_ = reinterpret_cast<std::uintptr_t>(bytes);
+            while (true) ::pause();
         });
-        EXPECT_TRUE(eventually([&] { return told_->address != 0; }));
+        EXPECT_TRUE(eventually([&] { return *address_ != 0; }));
         return child;
     }
     HostMemory memory() {
@@ -67,7 +61,7 @@ protected:
     RingName name_;
     rmem::RingConfig config_;
     std::shared_ptr<rmem::Ring> ring_;
-    SharedValue<Told> told_;
+    SharedValue<std::atomic<std::uint64_t>> address_;
     std::vector<int> refused_;
 };
 
@@ -77,12 +71,10 @@ TEST_F(PeerMemoryTest, reads_what_lies_in_a_rank_s_memory) {
     ASSERT_TRUE(peers.reaches(0));
     EXPECT_FALSE(peers.reaches(1)) << "nobody is it";
     std::vector<std::byte> bytes(kPeerBytes - 7);
-    ASSERT_TRUE(peers.read(0, told_->address + 7, bytes));
+    ASSERT_TRUE(peers.read(0, *address_ + 7, bytes));
     for (std::size_t i = 0; i < bytes.size(); ++i)
         ASSERT_EQ(bytes[i], static_cast<std::byte>(i + 7)) << i;
-    EXPECT_TRUE(peers.read(0, told_->address, {})) << "nothing";
-    told_->over = true;
-    EXPECT_EQ(rank.wait(), 0);
+    EXPECT_TRUE(peers.read(0, *address_, {})) << "nothing";
     EXPECT_TRUE(refused_.empty());
 }
 
@@ -92,20 +84,16 @@ TEST_F(PeerMemoryTest, an_address_where_nothing_lies_is_refused_and_the_rank_fro
     std::vector<std::byte> bytes(100);
     EXPECT_FALSE(peers.read(0, 16, bytes));
     EXPECT_FALSE(peers.reaches(0));
-    EXPECT_FALSE(peers.read(0, told_->address, bytes));
+    EXPECT_FALSE(peers.read(0, *address_, bytes));
     EXPECT_EQ(refused_, std::vector<int>{EFAULT}) << "once";
-    told_->over = true;
-    rank.wait();
 }
 
 TEST_F(PeerMemoryTest, memory_that_ends_in_the_middle_is_refused) {
     Child rank = start();
     HostMemory peers = memory();
     std::vector<std::byte> bytes(kPeerBytes + 1);
-    EXPECT_FALSE(peers.read(0, told_->address, bytes));
+    EXPECT_FALSE(peers.read(0, *address_, bytes));
     EXPECT_EQ(refused_, std::vector<int>{EFAULT});
-    told_->over = true;
-    rank.wait();
 }
 
 TEST_F(PeerMemoryTest, the_dead_are_not_read_and_their_successor_is) {
@@ -113,15 +101,13 @@ TEST_F(PeerMemoryTest, the_dead_are_not_read_and_their_successor_is) {
     HostMemory peers = memory();
     {
         Child rank = start();
-        ASSERT_TRUE(peers.read(0, told_->address, bytes));
+        ASSERT_TRUE(peers.read(0, *address_, bytes));
         rank.kill();
     }
-    EXPECT_FALSE(peers.read(0, told_->address, bytes));
+    EXPECT_FALSE(peers.read(0, *address_, bytes));
     Child next = start();
     EXPECT_TRUE(peers.reaches(0));
-    EXPECT_TRUE(peers.read(0, told_->address, bytes));
-    told_->over = true;
-    next.wait();
+    EXPECT_TRUE(peers.read(0, *address_, bytes));
 }
 
 TEST_F(PeerMemoryTest, a_process_that_the_slot_only_claims_to_be_is_not_read) {
@@ -132,8 +118,6 @@ TEST_F(PeerMemoryTest, a_process_that_the_slot_only_claims_to_be_is_not_read) {
     EXPECT_FALSE(peers.reaches(0));
     EXPECT_EQ(refused_, std::vector<int>{ESRCH});
     start_time = true_one;
-    told_->over = true;
-    rank.wait();
 }
 
 TEST_F(PeerMemoryTest, where_the_system_forbids_it_it_says_so_and_stays_away) {
@@ -143,13 +127,11 @@ TEST_F(PeerMemoryTest, where_the_system_forbids_it_it_says_so_and_stays_away) {
         constexpr uid_t kNobody = 65534;
         ASSERT_TRUE(::geteuid() != 0 || ::setresuid(kNobody, kNobody, kNobody) == 0);
         std::vector<std::byte> bytes(100);
-        EXPECT_FALSE(peers.read(0, told_->address, bytes));
+        EXPECT_FALSE(peers.read(0, *address_, bytes));
         EXPECT_FALSE(peers.reaches(0));
         EXPECT_EQ(refused_, std::vector<int>{EPERM});
     });
     EXPECT_EQ(reader.wait(), 0);
-    told_->over = true;
-    rank.wait();
 }
 
 }  // namespace
