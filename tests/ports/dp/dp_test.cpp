@@ -80,20 +80,6 @@ TEST(DirectedPointCounts, have_the_length_that_the_program_was_compiled_with) {
     EXPECT_EQ(counts.of_a_later_version, 0U);
 }
 
-TEST_P(DirectedPoint, what_is_for_no_endpoint_is_dropped_and_counted) {
-    run_points(2, [](Rank& me, Point& point) {
-        if (me.rank == 0) {
-            me.await_word(0);
-            point.to(1, 77).write(8, 1);
-            point.to(1, 1).write(8, 2);
-            return;
-        }
-        me.raise(0);
-        point.read(8, 2);
-        check_equal(stat_of_process().dropped_unknown, std::uint64_t{1}, "dropped_unknown");
-    });
-}
-
 TEST_P(DirectedPoint, an_endpoint_has_one_dpid_of_its_process_that_nobody_else_has) {
     run(2, [](Rank& me) {
         Point point(4);
@@ -148,44 +134,6 @@ TEST_P(DirectedPoint, what_is_no_endpoint_is_a_bad_descriptor) {
         CHECK_ERRNO(dp_try_read(point.fd(), nullptr), EFAULT);
         CHECK_ERRNO(dp_fsync(point.fd(), -1), EINVAL);
         CHECK_ERRNO(dp_mmap(point.fd(), nullptr), EFAULT);
-    });
-}
-
-TEST_P(DirectedPoint, a_target_may_be_changed_while_running) {
-    run_points(3, [](Rank& me, Point& point) {
-        if (me.rank != 0) return point.read(8, static_cast<std::uint64_t>(me.rank));
-        point.to(1, 1).write(8, 1);
-        point.to(2, 1).write(8, 2);
-    });
-}
-
-TEST_P(DirectedPoint, messages_of_several_endpoints_of_a_process_do_not_meet) {
-    run(2, [](Rank& me) {
-        Point first(1), second(2);
-        all_are_open(me);
-        if (me.rank == 0) {
-            first.to(1, 2);
-            second.to(1, 1);
-            for (std::uint64_t i = 0; i < 10; ++i) {
-                first.write(30, 100 + i);
-                second.write(100, i);
-            }
-            return;
-        }
-        for (std::uint64_t i = 0; i < 10; ++i) second.read(30, 100 + i);
-        for (std::uint64_t i = 0; i < 10; ++i) first.read(100, i);
-    });
-}
-
-TEST_P(DirectedPoint, an_edge_may_lead_to_an_endpoint_of_the_same_process) {
-    run(2, [](Rank& me) {
-        Point from(1), to(2);
-        all_are_open(me);
-        from.to(me.rank, 2);
-        for (std::uint64_t i = 0; i < 20; ++i) {
-            from.write(40, i);
-            to.read(40, i);
-        }
     });
 }
 

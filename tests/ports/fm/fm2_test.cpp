@@ -105,23 +105,6 @@ TEST_P(Fm2, messages_of_all_sizes_arrive_whole_and_in_order) {
     });
 }
 
-TEST_P(Fm2, nodes_that_stream_to_each_other_do_not_wait_for_each_other) {
-    run(3, [](Rank& me) {
-        Session session;
-        const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
-        const int messages = thrifty(200);
-        for (int i = 0; i < messages; ++i) {
-            for (unsigned to = 0; to < 3; ++to)
-                send_stream(to, id,
-                            message(static_cast<std::uint32_t>(i * 37 % 3000),
-                                    static_cast<std::uint32_t>(i)),
-                            500);
-        }
-        extract_until(3 * messages);
-        static_cast<void>(me);
-    });
-}
-
 int receive_two_bytes(FM_stream* s, unsigned) {
     char bytes[2];
     FM_receive(bytes, s, 2);

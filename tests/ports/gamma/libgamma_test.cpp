@@ -19,14 +19,6 @@ RMEM_ON_ALL_RINGS(Gamma);
 
 // ---- Life cycle
 
-TEST_P(Gamma, a_program_learns_its_node_and_the_number_of_nodes) {
-    run_group(3, [](Rank& me) {
-        check_equal(gamma_my_node(), me.rank, "node");
-        check_equal(gamma_how_many_nodes(), 3, "nodes");
-        check_equal(gamma_my_par_pid(), 0, "parallel PID");
-    });
-}
-
 TEST_P(Gamma, without_gamma_init_every_call_is_refused_with_a_sentence) {
     run(1, [](Rank&) {
         char byte = 0;
@@ -211,32 +203,6 @@ TEST_P(Gamma, a_handler_may_bind_a_fresh_buffer_so_that_messages_do_not_overlap)
             for (std::uint64_t i = 0; i < 4; ++i) {
                 check_bytes(seen().buffer.data() + i * 3000, 2000, i);
             }
-        }
-    });
-}
-
-TEST_P(Gamma, without_a_fresh_buffer_the_next_message_overlaps_the_one_before) {
-    run_group(2, [](Rank& me) {
-        if (me.rank == 0) {
-            check_ok(send_pattern(5, 500, 1));
-            check_ok(send_pattern(5, 500, 2));
-        } else {
-            check_ok(gamma_wait(5, 2));
-            check_came(500, 2);
-        }
-    });
-}
-
-TEST_P(Gamma, a_handler_may_send_and_its_answer_comes_back) {
-    run_group(2, [](Rank& me) {
-        const auto answer = [] { gamma_send(gamma_active_port, seen().buffer.data(), 2000); };
-        bind_to(1 - gamma_my_node(), {.on_message = me.rank == 1 ? +answer : count_and_signal});
-        check_ok(gamma_sync());
-        const int rounds = thrifty(100);
-        for (int i = 0; me.rank == 0 && i < rounds; ++i) {
-            check_ok(send_pattern(5, 2000, static_cast<std::uint64_t>(i)));
-            check_ok(gamma_wait(5, 1));
-            check_came(2000, static_cast<std::uint64_t>(i));
         }
     });
 }
