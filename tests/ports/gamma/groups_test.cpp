@@ -25,8 +25,8 @@ TEST(Groups, are_formed_of_what_ranks_ask_for) {
                   {{2, 0}, {2, {}}, {2, 2}, {2, {}}, {2, 2}, {2, 0}, {1, {}}},
                   {{0, 5}, {1, 3}, {2, 4}, {6}}},
                  {"ranks that are no processes are left out",
-                  {{0, {}}, {2, {}}, {0, 3}, {2, {}}, {1, 3}, {0, {}}},
-                  {{1, 3}, {}, {}, {4}}},
+                  {{0, {}}, {2, {}}, {0, 3}, {0, {}}, {2, {}}, {1, 3}, {0, {}}},
+                  {{1, 4}, {}, {}, {5}}},
                  {"none", {{0, {}}}, {}}};
     for (const auto& one : cases) EXPECT_EQ(form_groups(one.ranks), one.groups) << one.what;
     const std::vector<Request> most(256, Request{1, {}});
