@@ -308,8 +308,8 @@ void UdpMemory::send(std::size_t offset, const void* from, std::size_t words, st
 void UdpMemory::leave_all_words() {
     leave(udp::Leaving::what_is_due);
     const auto is_done = [&] {
-        // relaxed is enough: this thread writes what comes next
-        return board_.consumed[rank_].load(std::memory_order_relaxed) == log_.head();
+        // (8) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (4)
+        return board_.consumed[rank_].load(std::memory_order_acquire) == log_.head();
     };
     if (!is_done()) static_cast<void>(await(Deadline::never(), is_done));
 }

@@ -122,7 +122,8 @@ std::uint64_t Outbox::committed(unsigned rank) const noexcept {
 }
 
 void Outbox::show_consumed(unsigned rank, std::uint64_t position) noexcept {
-    // (4) - this release-store synchronizes-with the acquire-load rmem/link/udp/memory.cpp (3)
+    // (4) - this release-store synchronizes-with the acquire-loads rmem/link/udp/memory.cpp (3)
+    // and rmem/link/udp/memory.cpp (8)
     board_.consumed[rank].store(position, std::memory_order_release);
 }
 
