@@ -255,7 +255,7 @@ private:
     area_.header().head.store(head_, std::memory_order_release);
 }
 
-[[gnu::always_inline]] inline LogReader::Found LogReader::peek(Entry& entry) noexcept {
+inline LogReader::Found LogReader::peek(Entry& entry) noexcept {
     while (refresh()) {
         if (head_ - position_ > area_.capacity()) [[unlikely]]
             return head_ > position_ ? Found::lapped : Found::corrupt;

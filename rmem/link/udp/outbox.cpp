@@ -11,6 +11,7 @@ namespace rmem::udp {
 
 namespace {
 
+constexpr std::size_t kPlaceWords = 2;      // a record's place takes as much of a datagram
 constexpr std::uint32_t kLongWords = 2048;  // of a write in the bank, at a time
 
 }  // namespace
@@ -37,8 +38,11 @@ bool Outbox::has_room(std::size_t bytes) const noexcept {
     if (is_completed()) return true;  // more room than now there will never be
     const std::size_t window = core_.exchange().out().window();
     const std::size_t least = std::min(bytes, std::min(window, kMostWindowBytes) / 8);
+    // A batch to spare: what is begun may leave before the group comes, and the engine itself
+    // writes a word at times.
+    constexpr unsigned kSpare = 1;
     return !is_behind() && delayed_.size() + kMaxGroupWrites <= kMostDelayed &&
-           core_.has_room(least / kWordBytes);
+           core_.has_room(least / kWordBytes + kPlaceWords * kMaxGroupWrites, kSpare);
 }
 
 bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
@@ -186,8 +190,10 @@ bool Outbox::take_log(unsigned rank, std::uint64_t until, std::size_t datagrams,
             is_in_bank ? put_part(entry.record, now) : put(entry.record, log.words(entry), now);
         if (!is_put) break;
         any = true;
-        if (is_in_bank && words_done_ != entry.record.words) continue;
-        words_done_ = 0;
+        if (is_in_bank) {
+            if (words_done_ < entry.record.words) continue;
+            words_done_ = 0;
+        }
         log.pass(entry);
     }
     if (log.position() == before) return any;

@@ -38,7 +38,7 @@
 /// message came. A program that makes progress twice without a commit between waits for something.
 ///
 /// Pure: no clock, socket or lock; it decides by what it is told.
-/// Invariants: what is open has a time at which it is due; no commit is older than the one before.
+/// Invariants: what is open has a time at which it is due; no write is older than the one before.
 /// Thread safety: the program's thread.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
 
@@ -82,6 +82,7 @@ public:
     }
     /// One lies in the log, and takes these bytes of it.
     void on_write(std::int64_t now, std::size_t bytes) noexcept {
+        RMEM_CHECK_IF(false, now >= newest_ns_);
         newest_ns_ = now;
         since_ns_ = std::min(since_ns_, now);
         open_bytes_ += bytes;
@@ -136,6 +137,7 @@ public:
     /// The same, or what was written is due. `now`: a function.
     template <class Clock>
     [[nodiscard]] bool is_to_leave(Clock&& now) const noexcept {
+        RMEM_CHECK_IF(false, !coalesces_ || since_ns_ != kNever);
         return coalesces_ || (since_ns_ != kNever && now() >= due_ns());
     }
     /// When what was written leaves at the latest; kNever: nothing is open.
@@ -149,7 +151,6 @@ private:
     static constexpr std::int64_t kFastNs = 5'000;  // as many come within that
 
     void note_load(std::int64_t now) noexcept {
-        RMEM_CHECK_IF(false, now >= committed_ns_);
         if (std::exchange(has_waited_, false)) load_ /= 2;
         const std::int64_t pause = now - std::exchange(committed_ns_, now);
         if (pause > kLazyNs) load_ = pause > kQuietNs ? 0 : std::min(load_, kLoad - 2);

@@ -69,7 +69,8 @@ protected:
     static RingConfig config(const std::string& name) {
         RingConfig config;
         config.name = name;
-        config.nodes = config.ranks = 1;
+        config.nodes = 1;
+        config.ranks = 2;
         config.link = LinkKind::udp;
         config.user_bytes = 65536;
         return config;
@@ -187,6 +188,30 @@ TEST_F(OutboxTest, takes_the_words_of_a_long_write_from_the_bank_part_by_part) {
     for (const auto& batch : batches()) came.insert(came.end(), batch.begin(), batch.end());
     words.push_back(77);
     EXPECT_EQ(came, words);
+}
+
+/// A client's log comes before the own one's here.
+TEST_F(OutboxTest, goes_on_with_a_long_write_where_it_was_though_a_client_writes_meanwhile) {
+    ring->board().opened[1].store(1);
+    ring->rank(1).state.store(static_cast<std::uint32_t>(RankState::joined));
+    Outbox of_second{*ring, 0, core, tap, 1};
+    of_second.find_programs();
+    LogWriter second{ring->log(1)};
+    LogRecord record;
+    record.words = 10'000;
+    record.written_ns = now;
+    record.flags = LogRecord::kInBank;
+    second.append(record, nullptr);
+    batches();
+    std::size_t words = 0;
+    unsigned takes = 0;
+    for (; of_second.take(Outbox::Take::all, 2, now); batches()) {
+        ASSERT_LT(++takes, 1000U) << "it begins again and again";
+        if (takes < 10) append({77});
+    }
+    of_second.commit(now);
+    for (const auto& batch : batches()) words += batch.size();
+    EXPECT_EQ(words, record.words + 9);
 }
 
 TEST_F(OutboxTest, leaves_in_the_log_what_there_is_no_room_for) {

@@ -168,6 +168,12 @@ TEST(Pacing, takes_commits_for_load_whose_sending_takes_long) {
     EXPECT_TRUE(program.pacing.is_loaded());
 }
 
+TEST(Pacing, notices_a_write_that_is_older_than_the_one_before) {
+    Pacing pacing;
+    pacing.on_write(kFirstNs, kBytes);
+    EXPECT_BROKEN_WHERE_CHECKED(pacing.on_write(kFirstNs - 1, kBytes));
+}
+
 TEST(Pacing, gives_words_of_a_fast_run_one_time_until_they_are_taken) {
     Program program;
     std::int64_t now = program.load_up();
