@@ -113,6 +113,8 @@ InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
     : ring_(ring),
       watched_anywhere_(&area(0).watched_anywhere),
       node_(node),
+      marks_(bits(node, Map::transmit)),
+      user_words_(ring.config().user_bytes / kWordBytes),
       rank_(rank),
       // relaxed is enough: it is this rank's own
       incarnation_(ring.rank(rank).incarnation.load(std::memory_order_relaxed)),
@@ -297,14 +299,13 @@ void InterruptBoard::unmark(std::size_t offset, std::size_t bytes) {
     change(Map::transmit, false, offset, bytes);
 }
 
-bool InterruptBoard::is_marked(std::size_t offset, std::size_t bytes) const noexcept {
+bool InterruptBoard::is_any_marked(std::size_t offset, std::size_t bytes) const noexcept {
     const std::size_t first = offset / kWordBytes;
     const std::size_t last = (offset + bytes - 1) / kWordBytes;
-    if (bytes == 0 || last >= ring_.config().user_bytes / kWordBytes) return false;
-    const Bits* chunks = bits(node_, Map::transmit);
+    if (bytes == 0 || last >= user_words_) return false;
     for (std::size_t i = first / kBitsPerChunk; i <= last / kBitsPerChunk; ++i) {
         // relaxed is enough: the marks are this node's own
-        if ((chunks[i].load(std::memory_order_relaxed) & mask_of(i, first, last)) != 0) return true;
+        if ((marks_[i].load(std::memory_order_relaxed) & mask_of(i, first, last)) != 0) return true;
     }
     return false;
 }

@@ -57,6 +57,8 @@ struct Interrupt {
 
 inline constexpr std::uint32_t kAllNodes = ~std::uint32_t{0};  ///< but the sender
 
+inline constexpr unsigned kBitsPerChunk = 32;  ///< of the marks, a bit for each word
+
 /// What a register holds: its words, in one write.
 struct SentInterrupt {
     std::uint32_t to = 0;  ///< a node, or kAllNodes
@@ -117,7 +119,15 @@ public:
     void applied_at(unsigned node, unsigned origin, std::size_t offset, std::size_t bytes,
                     bool marked) noexcept;
     /// Whether a write of this node to the range carries the interrupt bit.
-    bool is_marked(std::size_t offset, std::size_t bytes) const noexcept;
+    bool is_marked(std::size_t offset, std::size_t bytes) const noexcept {
+        const std::size_t word = offset / kWordBytes;
+        if (bytes != kWordBytes) return is_any_marked(offset, bytes);
+        // relaxed is enough: the marks are this node's own
+        return word < user_words_ &&
+               (marks_[word / kBitsPerChunk].load(std::memory_order_relaxed) >>
+                    word % kBitsPerChunk &
+                1) != 0;
+    }
 
     /// The oldest interrupt that this rank has not had, if any.
     std::optional<Interrupt> take() noexcept;
@@ -140,6 +150,7 @@ private:
     /// it was passed over, or its raiser is dead; `overrun`: a later one has taken its place.
     enum class Found { nothing, again, lost, overrun, interrupt };
 
+    bool is_any_marked(std::size_t offset, std::size_t bytes) const noexcept;
     void forget_the_dead();
     void count_accepted() noexcept;
     void note_watcher() noexcept;
@@ -161,6 +172,8 @@ private:
     Ring& ring_;
     std::atomic<std::uint64_t>* watched_anywhere_;
     unsigned node_;
+    const Bits* marks_;  ///< of that node's own writes
+    std::size_t user_words_;
     unsigned rank_;
     std::uint32_t incarnation_;
     std::uint32_t claimer_;     ///< the rank that claims entries of queues

@@ -15,9 +15,8 @@
 
 namespace rmem {
 
-// ---- Words of the bit maps, and ranks of the set of watchers
+// ---- Bits of the marks, and ranks of the set of watchers
 
-inline constexpr unsigned kBitsPerChunk = 32;
 inline constexpr unsigned kRanksPerChunk = 64;
 
 /// The bits of chunk `chunk` that words [first, last] cover.

@@ -45,21 +45,7 @@ bool Outbox::has_room(std::size_t bytes) const noexcept {
            core_.has_room(least / kWordBytes + kPlaceWords * kMaxGroupWrites, kSpare);
 }
 
-bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
-    RMEM_CHECK_IF(false, is_possible(record));
-    if (!delayed_.empty() || record.delay_ns != 0) {
-        if (delayed_.size() >= kMostDelayed) return false;
-        const auto* bytes = static_cast<const std::byte*>(words);
-        const std::int64_t due = delayed_.empty() ? 0 : delayed_.back().due_ns;
-        delayed_.push_back({record,
-                            {bytes, bytes + record.words * kWordBytes},
-                            std::max(due, record.written_ns + record.delay_ns)});
-        return true;
-    }
-    return write(record, words, now);
-}
-
-bool Outbox::write(const LogRecord& record, const void* words, std::int64_t now) {
+inline bool Outbox::write(const LogRecord& record, const void* words, std::int64_t now) {
     std::uint8_t flags = 0;
     if ((record.flags & LogRecord::kInterrupt) != 0) flags = Place::kInterrupt;
     if (!core_.try_write(record.offset / kWordBytes, record.words, words, record.written_ns, flags))
@@ -73,6 +59,20 @@ bool Outbox::write(const LogRecord& record, const void* words, std::int64_t now)
     if (tap_.is_open()) [[unlikely]]
         show(record, words, now);
     return true;
+}
+
+inline bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
+    RMEM_CHECK_IF(false, is_possible(record));
+    if (!delayed_.empty() || record.delay_ns != 0) {
+        if (delayed_.size() >= kMostDelayed) return false;
+        const auto* bytes = static_cast<const std::byte*>(words);
+        const std::int64_t due = delayed_.empty() ? 0 : delayed_.back().due_ns;
+        delayed_.push_back({record,
+                            {bytes, bytes + record.words * kWordBytes},
+                            std::max(due, record.written_ns + record.delay_ns)});
+        return true;
+    }
+    return write(record, words, now);
 }
 
 void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) noexcept {

@@ -153,21 +153,21 @@ bool DatagramWriter::begin_batch(std::uint64_t sequence, std::int64_t first_stor
     if (at == nullptr) return false;
     store(at, sequence);
     store_time(at + 8, first_store_ns);
+    // Not only in this datagram: forwarded, alone behind the header, it must fit too.
+    batch_end_ = std::min(end_, last_ + end_ - kHeaderBytes - ForwardedBatch::kHeadBytes);
     return true;
 }
 
 std::size_t DatagramWriter::record_room() const noexcept {
-    if (!is_last(SectionType::batch)) return 0;
-    // Not only the room in this datagram: forwarded, alone behind the header, it must fit too.
-    const std::size_t extent = used_ - last_ + ForwardedBatch::kHeadBytes;
-    const std::size_t most = end_ - kHeaderBytes;
-    return extent > most ? 0 : words_behind(Place::kBytes, std::min(room(), most - extent));
+    if (!is_last(SectionType::batch) || used_ > batch_end_) return 0;
+    return words_behind(Place::kBytes, batch_end_ - used_);
 }
 
 bool DatagramWriter::add_record(const Place& place, const void* from) noexcept {
-    if (!is_sendable(place) || place.words > record_room()) return false;
-    std::byte* at = extend(SectionType::batch, Place::kBytes + place.words * kWordBytes);
-    if (at == nullptr) return false;
+    const std::size_t bytes = Place::kBytes + place.words * kWordBytes;
+    if (!is_sendable(place) || !is_last(SectionType::batch) || used_ + bytes > batch_end_)
+        return false;
+    std::byte* const at = extend(SectionType::batch, bytes);
     place.write(at);
     put_words(at + Place::kBytes, from, place.words);
     return true;

@@ -135,6 +135,7 @@ private:
     std::size_t end_;                  // of the sections: what is behind is the tag's
     std::size_t used_ = kHeaderBytes;  // header and sections
     std::size_t last_ = 0;             // where the section is that can be added to; 0: none
+    std::size_t batch_end_ = 0;        // how far the batch may reach
 };
 
 }  // namespace rmem::udp
