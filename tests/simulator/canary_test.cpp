@@ -131,12 +131,12 @@ Scenario without_key(std::uint64_t seed) {
 namespace mpi {
 namespace {
 
-/// Does so to one in this many packets.
+/// Does so to one in this many packets of each run, which copies this.
 HuntOptions planted(Mischief mischief, unsigned one_in = 50) {
     HuntOptions options;
-    options.mischief = [mischief, one_in, packets = std::make_shared<unsigned>(0)](
-                           unsigned, unsigned, const mpi_channel::Packet&) {
-        return ++*packets % one_in == 0 ? mischief : Mischief::none;
+    options.mischief = [mischief, one_in, packets = 0U](unsigned, unsigned,
+                                                        const mpi_channel::Packet&) mutable {
+        return ++packets % one_in == 0 ? mischief : Mischief::none;
     };
     return options;
 }
