@@ -12,16 +12,14 @@
 
 #include <fmt/format.h>
 
-#include <type_traits>
-
 namespace billboard {
 
-BILLBOARD_ENDPOINT_OF(extern template, , rmem::RingMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::RingMemory, LineBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::RingMemory, PaperBoard);
-BILLBOARD_ENDPOINT_OF(extern template, , rmem::UdpMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::UdpMemory, LineBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::UdpMemory, PaperBoard);
-BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, InlineBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, LineBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, PieceBoard);
 BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, PaperBoard);
 
 namespace {
@@ -38,15 +36,11 @@ std::unique_ptr<Endpoint> make(const std::shared_ptr<rmem::Seat<M>>& seat, const
                                Deadline deadline, const typename M::Options& options) {
     if (settings.board.layout == Layout::paper)
         return make_one<EndpointCore<M, PaperBoard>>(seat, settings, deadline, options);
-    if constexpr (std::is_same_v<M, rmem::DirectMemory>) {
-        return make_one<EndpointCore<M, LineBoard>>(seat, settings, deadline, options);
-    } else {
-        if constexpr (std::is_same_v<M, rmem::sim::SimMemory>) {
-            if (settings.board.layout == Layout::lines)
-                return make_one<EndpointCore<M, LineBoard>>(seat, settings, deadline, options);
-        }
-        return make_one<EndpointCore<M, InlineBoard>>(seat, settings, deadline, options);
+    if constexpr (rmem::is_simulated<M>) {
+        if (settings.board.layout == Layout::pieces)
+            return make_one<EndpointCore<M, PieceBoard>>(seat, settings, deadline, options);
     }
+    return make_one<EndpointCore<M, LineBoard>>(seat, settings, deadline, options);
 }
 
 /// `is_the_process`: its messages, beside its node.

@@ -77,11 +77,6 @@ Settings completed(const Settings& settings, const rmem::RingConfig& there) {
 rmem::RingConfig ring_config(const rmem::Environment& environment, const Settings& settings) {
     rmem::RingConfig config = environment.ring_config();
     config.check();
-    if (settings.board.layout == Layout::lines && config.link != rmem::LinkKind::sim) {
-        throw rmem::Error(rmem::Errc::bad_environment,
-                          "RMEM_LAYOUT: layout lines is for simulated programs; give inline, which "
-                          "is the same on link direct");
-    }
     const Geometry geometry(config, settings.board);
     config.system_bytes = geometry.region_bytes();
     config.system_hash = geometry.hash();

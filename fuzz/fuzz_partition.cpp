@@ -34,18 +34,19 @@ std::shared_ptr<rmem::Ring> nameless_ring(rmem::LinkKind link) {
 }
 
 std::string run(unsigned kind, Choices choices) {
-    using billboard::InlineBoard, billboard::Layout, billboard::LineBoard, billboard::PaperBoard;
+    using billboard::Layout, billboard::LineBoard, billboard::PaperBoard;
     static const auto ring = nameless_ring(rmem::LinkKind::direct);
     static const auto apart = nameless_ring(rmem::LinkKind::ring);
-    constexpr Layout kInline = Layout::inline_slots;
     switch (kind % 4) {
         case 0:
-            return run_among_hostile_peers<false, LineBoard>(ring, kInline, choices, kMostSteps);
+            return run_among_hostile_peers<false, LineBoard>(ring, Layout::lines, choices,
+                                                             kMostSteps);
         case 1:
             return run_among_hostile_peers<false, PaperBoard>(ring, Layout::paper, choices,
                                                               kMostSteps);
         case 2:
-            return run_among_hostile_peers<true, InlineBoard>(apart, kInline, choices, kMostSteps);
+            return run_among_hostile_peers<true, LineBoard>(apart, Layout::lines, choices,
+                                                            kMostSteps);
         default:
             return run_among_hostile_peers<true, PaperBoard>(ring, Layout::paper, choices,
                                                              kMostSteps);

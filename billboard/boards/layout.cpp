@@ -18,7 +18,7 @@ using rmem::round_up;
 
 namespace {
 
-constexpr std::uint32_t kLayoutVersion = 6;
+constexpr std::uint32_t kLayoutVersion = 7;
 constexpr std::size_t kPageBytes = 4096;  // what is behind the user's memory shares no page with it
 
 std::size_t default_data_bytes(const rmem::RingConfig& config) {
@@ -33,13 +33,10 @@ std::size_t default_data_bytes(const rmem::RingConfig& config) {
     }
 }
 
-Layout layout_on(rmem::LinkKind link, Layout asked) {
-    return link == rmem::LinkKind::direct && asked == Layout::inline_slots ? Layout::lines : asked;
-}
-
 /// As few that those of all pairs together do not grow with the square of the ranks, if possible.
-std::uint32_t lines_for(unsigned ranks) {
-    return std::clamp(std::bit_floor(kLinesInAll / (ranks * ranks)), kFewestLines, kMostLines);
+std::uint32_t lines_for(rmem::LinkKind link, unsigned ranks) {
+    const std::uint32_t most = link == rmem::LinkKind::ring ? kMostLinesOfRing : kMostLines;
+    return std::clamp(std::bit_floor(kLinesInAll / (ranks * ranks)), kFewestLines, most);
 }
 
 std::size_t checked_data_bytes(const rmem::RingConfig& config, std::size_t asked) {
@@ -58,23 +55,22 @@ std::size_t checked_data_bytes(const rmem::RingConfig& config, std::size_t asked
 const char* name_of(Layout layout) noexcept {
     switch (layout) {
         case Layout::paper: return "paper";
-        case Layout::lines: return "lines";
+        case Layout::pieces: return "pieces";
         default: return "inline";
     }
 }
 
 Layout parse_layout(const std::string& text) {
-    if (text == "inline") return Layout::inline_slots;
+    if (text == "inline") return Layout::lines;
     if (text == "paper") return Layout::paper;
-    if (text == "lines") return Layout::lines;
+    if (text == "pieces") return Layout::pieces;
     throw Error(Errc::bad_environment,
                 fmt::format("RMEM_LAYOUT: there is no layout '{}'; give inline or paper", text));
 }
 
 Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
-    : layout_(layout_on(config.link, board.layout)),
+    : layout_(board.layout),
       ranks_(config.ranks),
-      fifo_slots_(layout_ == Layout::lines ? 1 : fifo_slots_on(config.link)),
       base_(round_up(config.user_bytes, kPageBytes)),
       data_bytes_(checked_data_bytes(config, board.data_bytes)) {
     const bool paper = layout_ == Layout::paper;
@@ -92,13 +88,9 @@ Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
     if (paper) {
         messages_ = take(ranks_ * 4);
     } else {
-        slots_ = take((ranks_ / 2 + 1) * fifo_slots_ * kLine);
-        if (layout_ == Layout::lines) {
-            lines_ = lines_for(ranks_);
-            lines_at_ = take(std::size_t{ranks_} * lines_ * kLine);
-        } else {
-            tails_ = take(ranks_ * fifo_slots_ * kLine / 2);
-        }
+        slots_ = take((ranks_ / 2 + 1) * kLine);
+        lines_ = lines_for(config.link, ranks_);
+        lines_at_ = take(std::size_t{ranks_} * lines_ * kLine);
         bells_ = take(ranks_ * 4);
         filled_ = take(kBuffers * kLine);
     }
@@ -108,7 +100,7 @@ Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
 }
 
 std::optional<BoardConfig> board_of(const rmem::RingConfig& config) {
-    for (const Layout layout : {Layout::inline_slots, Layout::paper, Layout::lines}) {
+    for (const Layout layout : {Layout::lines, Layout::paper, Layout::pieces}) {
         // The part of the region above one with the smallest partitions is for their data.
         BoardConfig board{layout, kMinDataBytes};
         const std::size_t least = Geometry(config, board).region_bytes();
@@ -136,7 +128,7 @@ std::uint64_t Geometry::hash() const noexcept {
         .add_word(base_)
         .add_word(data_bytes_)
         .add_word(partition_bytes_)
-        .add_word(fifo_slots_ + (std::uint64_t{lines_} << 32))
+        .add_word(lines_)
         .value();
 }
 

@@ -15,21 +15,18 @@
 ///   ack[s]       writer s   s's answers to r's messages: consumed count, ACK flags, confirmation,
 ///                           with lines the line that s reads
 ///   paper:  message[s]  writer s   MESSAGE flags: one toggled bit per buffer of s
-///   inline: pair[d][8]  writers r and r+d, half a line each: FIFO slots of both directions,
-///                                 a flag word and the first 28 bytes of payload
-///           tail[s][8]  writer s   bytes 28 to 60 of the payloads in s's slots
+///   inline: pair[d]     writers r and r+d, half a line each: the slots of both directions, a flag
+///                                 word and 28 bytes of payload
+///           line[s][n]  writer s   n lines that are a ring: a word, and 60 bytes of messages
 ///           bell[s]     writer s   posts of s so far; used by more than 16 ranks on one bank
 ///           filled[32]  writer r   bytes that are in place of a message posted before it was whole
-///   lines:  as inline, with one slot for each direction, and for the FIFO and the tails
-///           line[s][n]  writer s   n lines that are a ring: a word, and 60 bytes of messages
 ///   data         writer r   the messages
 ///
 /// Two layouts, fixed when the ring is made: `paper` as printed, and `inline`, where flag and
-/// payload of a short message share a line, so that it costs one cache-line transfer. Where all
-/// ranks share one bank `inline` is `lines`, whose messages of up to 1.5 KiB go that way. The two
-/// directions of a pair share it too, since a rank that answers at once then owns the line already:
-/// measured 1.0 to 1.3 hops one way against 1.4 to 2.1 with a line for each direction
-/// (docs/design/billboard.md).
+/// payload of a short message share a line, so that it costs one cache-line transfer, and longer
+/// ones lie in lines behind each other. The two directions of a pair share a slot's line, since a
+/// rank that answers at once then owns the line already: measured 1.0 to 1.3 hops one way against
+/// 1.4 to 2.1 with a line for each direction (docs/design/billboard.md).
 ///
 /// Units: offsets in bytes from the start of the bank unless named words. All places follow from
 /// (user_bytes, ranks, layout, data bytes); their hash is part of the ring's configuration.
@@ -44,21 +41,17 @@
 
 namespace billboard {
 
-inline constexpr unsigned kBuffers = 32;   ///< per rank: one bit each in a flag word
-inline constexpr unsigned kNearSlots = 8;  ///< inline: FIFO slots per pair of ranks
-inline constexpr unsigned kFarSlots = 24;  ///< the same where answers take long (Memory::kFar)
-/// What ranks on that link lay out; each link's endpoint checks that its Memory says the same.
-constexpr unsigned fifo_slots_on(rmem::LinkKind link) noexcept {
-    return rmem::is_remote(link) ? kFarSlots : kNearSlots;
-}
-inline constexpr std::size_t kInlineBytes = 60;  ///< inline: payload of a slot
-/// Lines: of a message without buffer, which may be 1.5 KiB behind the header of a protocol.
+inline constexpr unsigned kBuffers = 32;       ///< per rank: one bit each in a flag word
+inline constexpr std::size_t kHeadBytes = 28;  ///< inline: as much beside a slot's flag word
+inline constexpr std::size_t kInlineBytes =
+    60;  ///< inline: as much in lines, however few there are
+/// inline: of a message without buffer, which may be 1.5 KiB behind the header of a protocol.
 inline constexpr std::size_t kMostLineBytes = 1536 + 64;
-/// Room for any message without a buffer.
-inline constexpr std::size_t kTakenBytes = std::max(kInlineBytes, kMostLineBytes);
-/// lines: of all pairs of ranks together, about; and of one pair and direction.
+/// inline: lines of all pairs of ranks together, about; and of one pair and direction.
 inline constexpr std::uint32_t kLinesInAll = 1U << 16, kMostLines = 1024, kFewestLines = 8;
-inline constexpr std::size_t kHeadBytes = 28;  ///< inline: as much of it beside the flag word
+/// The same where a bank's lines are in all banks of the host, and in the caches of their writers.
+inline constexpr std::uint32_t kMostLinesOfRing = 64;
+inline constexpr std::size_t kTakenBytes = kMostLineBytes;  ///< room for any without a buffer
 inline constexpr unsigned kBellRanks = 16;     ///< more ranks than this on one bank ring bells
 inline constexpr unsigned kBarrierIds = 64;    ///< BBP_MAX_BARRIERS
 inline constexpr unsigned kJoinedGroups = 16;  ///< BBP_MAX_JOINED
@@ -71,7 +64,9 @@ inline constexpr std::size_t kDefaultDataBytesReplicated = std::size_t{1} << 18;
 /// partitions in all banks would grow with the square of the nodes, and so the time to start them.
 inline constexpr std::size_t kDefaultDataTotalOfBank = std::size_t{1} << 22;
 
-enum class Layout : std::uint32_t { inline_slots = 1, paper = 2, lines = 3 };
+/// `inline`, `paper`; and of simulated programs: `inline`, with messages written in pieces as in a
+/// bank that ranks share.
+enum class Layout : std::uint32_t { lines = 1, paper = 2, pieces = 3 };
 
 RMEM_API const char* name_of(Layout layout) noexcept;
 RMEM_API Layout parse_layout(const std::string& text);
@@ -124,7 +119,7 @@ struct Descriptor {
 
 /// The values that decide the places.
 struct BoardConfig {
-    Layout layout = Layout::inline_slots;
+    Layout layout = Layout::lines;
     std::size_t data_bytes = 0;  ///< data partition per rank; 0: the default for link and ranks
 };
 
@@ -141,15 +136,12 @@ public:
     std::size_t region_bytes() const noexcept { return region_bytes_; }
     std::uint64_t hash() const noexcept;
 
-    /// `lines` where `inline` was asked for on a link with one bank.
     Layout layout() const noexcept { return layout_; }
     unsigned ranks() const noexcept { return ranks_; }
     std::size_t data_bytes() const noexcept { return data_bytes_; }
-    /// inline: per pair of ranks and direction.
-    unsigned fifo_slots() const noexcept { return fifo_slots_; }
-    /// lines: the same, a power of two.
+    /// inline: per pair of ranks and direction, a power of two.
     std::uint32_t lines() const noexcept { return lines_; }
-    /// lines: how many the longest message touches, and how long that is.
+    /// inline: how many the longest message touches, and how long that is.
     std::uint32_t lines_of_longest() const noexcept {
         return static_cast<std::uint32_t>((kHeaderBytes + most_line_bytes() + kLineRest - 1) /
                                           kLineRest) +
@@ -180,20 +172,16 @@ public:
     std::size_t message_flags(unsigned r, unsigned s) const noexcept {
         return partition(r) + messages_ + s * 4;
     }
-    /// inline: the first slot from s to r; the next ones are a line apart each.
-    std::size_t slots(unsigned r, unsigned s) const noexcept {
-        // The pair's lines lie with the rank from which the other is nearer, counting upwards.
+    /// inline: from s to r.
+    std::size_t slot(unsigned r, unsigned s) const noexcept {
+        // The pair's line lies with the rank from which the other is nearer, counting upwards.
         const unsigned up = (s + ranks_ - r) % ranks_, down = ranks_ - up;
         const bool here = up == 0 || up < down || (up == down && r < s);
-        const std::size_t lines = here ? partition(r) + slots_ + up * (fifo_slots_ * kLine)
-                                       : partition(s) + slots_ + down * (fifo_slots_ * kLine);
-        return lines + (s <= r ? 0 : kLine / 2);
+        const std::size_t line =
+            here ? partition(r) + slots_ + up * kLine : partition(s) + slots_ + down * kLine;
+        return line + (s <= r ? 0 : kLine / 2);
     }
-    /// inline: where the first slot from s to r goes on; the next ones are half a line apart each.
-    std::size_t tails(unsigned r, unsigned s) const noexcept {
-        return partition(r) + tails_ + s * (fifo_slots_ * kLine / 2);
-    }
-    /// lines: the first one from s to r; the next ones follow.
+    /// inline: the first one from s to r; the next ones follow.
     std::size_t lines(unsigned r, unsigned s) const noexcept {
         return partition(r) + lines_at_ + std::size_t{s} * lines_ * kLine;
     }
@@ -216,11 +204,11 @@ private:
     }
 
     Layout layout_;
-    unsigned ranks_, fifo_slots_;
+    unsigned ranks_;
     std::uint32_t lines_ = 0;
     std::size_t base_, data_bytes_, partition_bytes_ = 0, region_bytes_ = 0;
     std::size_t descriptors_ = 0, acks_ = 0, ack_stride_ = 0, ack_step_ = 0, messages_ = 0;
-    std::size_t slots_ = 0, tails_ = 0, lines_at_ = 0, bells_ = 0, filled_ = 0, data_ = 0;
+    std::size_t slots_ = 0, lines_at_ = 0, bells_ = 0, filled_ = 0, data_ = 0;
 };
 
 }  // namespace billboard

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The `inline` posting board where all ranks share one bank: per pair of ranks and direction a
-/// slot for what is answered, and a ring of lines for all else.
+/// The `inline` posting board: per pair of ranks and direction a slot for what is answered, and a
+/// ring of lines for all else.
 ///
 /// Slot        half a cache line, a flag word and 28 bytes; the other half is the slot of the other
 ///             direction. A message of up to 28 bytes lies there when all before it are known to be
@@ -16,6 +16,9 @@
 ///             message: it closes its last line, and the next one begins a line of its own, which
 ///             nobody polls while it is written. In a stream the next message begins behind it,
 ///             unless it would not fit this line but a new one.
+/// Whole       where each write has its price (rmem::PostsWhole), a message begins a line, closes
+///             its last one, and its first line's word is posted last: so it is there whole, and is
+///             one or two writes. Longer ones go through buffers the sooner.
 /// Room        a rank that answers tells in each answer, for nothing, how much it has taken. A
 ///             receiver that only receives writes what it has taken, messages and lines, to two
 ///             words each quarter of the lines; a sender reads them, and its unread messages, only
@@ -23,8 +26,7 @@
 /// Ahead       a rank that waits takes its own next lines with each poll, and fetches those behind
 ///             the polled one, as many as the last messages had; in a stream the sender takes lines
 ///             that the receiver has read.
-/// Bells       with more than 16 ranks the sender also adds to a dense word per pair, so that a
-///             receiver of BBP_ANY looks at few lines.
+/// Bells       billboard/boards/bells.hpp, with more than 16 ranks on one bank.
 ///
 /// Invariants: a line is written again only after its reader has told that it has left it; what the
 /// slot holds was posted before anything in the lines that is not taken; one writer per word.
@@ -33,7 +35,7 @@
 /// Source: the MESSAGE flag and descriptor of the paper, put beside the message.
 
 #include "billboard/boards/arrival.hpp"
-#include "billboard/boards/bell_scan.hpp"
+#include "billboard/boards/bells.hpp"
 #include "billboard/boards/lines.hpp"
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
@@ -48,52 +50,39 @@
 #include <span>
 #include <vector>
 
-namespace billboard {
+namespace billboard::lines {
 
-template <class M>
-class LineBoard : private Lines<M> {
-    static_assert(rmem::Memory<M>);
-    using Base = Lines<M>;
-    using Base::memory_, Base::geometry_, Base::lines_, Base::most_bytes_, Base::next_,
-        Base::peers_, Base::kCountShift, Base::kDetailsMask, Base::kCountMask, Base::kToggle,
-        Base::kHeaderCountShift, Base::kHeaderMask, Base::kStampMask, Base::kNoStamp,
-        Base::kLineWords, Base::kClosedLine, Base::kLineMask, Base::kNews, Base::kLineRest,
-        Base::kDescribed, Base::kPausesInLines, Base::kPausesInStream, Base::kSlotPlace,
-        Base::kLinePlace, Base::kClosed, Base::kWhole, Base::kInSlot, Base::kOnBoard, Base::look,
-        Base::has, Base::position_of, Base::begin_line, Base::advance, Base::credit, Base::bit,
-        Base::slot_stamp, Base::details, Base::header_of, Base::next_header, Base::is_sampled,
-        Base::first_line, Base::line_stamp, Base::write_lines, Base::epoch_bits, Base::word_in,
-        Base::read_slot, Base::go_behind, Base::read_lines, Base::joined_, Base::words_until_next,
-        Base::find_body, Base::copy_body, Base::fetch_buffer, Base::is_idle,
-        Base::seems_to_have_room, Base::finds_room, Base::last_word, Base::next_line,
-        Base::take_ahead, Base::ahead_of, Base::fetch, Base::fetch_burst, Base::closes,
-        Base::kMostInBurst, Base::kInStream, Base::kNearPauses, Base::keep_apart, Base::kLinesAhead,
-        Base::most_ahead_, Base::kMostTaken;
-    using typename Base::Ahead;
-    using typename Base::Body;
-    using typename Base::Kind;
-    using typename Base::Next;
-    using typename Base::Peer;
-    using typename Base::Seen;
+template <class M, bool kAtOnce, Tuning kTuned = Tuning{}>
+class LineBoardOf : private Lines<M, kTuned> {
+    static_assert(rmem::Memory<M> && (!kAtOnce || rmem::PostsWhole<M>));
+    using Base = Lines<M, kTuned>;
+    using Base::advance, Base::ahead_of, Base::begin_line, Base::copy_body, Base::fetch,
+        Base::fetch_buffer, Base::fetch_burst, Base::find_body, Base::finds_room, Base::first_line,
+        Base::go_behind, Base::has, Base::is_idle, Base::is_sampled, Base::keep_apart,
+        Base::line_stamp, Base::look, Base::next_header, Base::next_line, Base::read_lines,
+        Base::read_slot, Base::seems_to_have_room, Base::take_ahead, Base::word_of_line,
+        Base::write_lines;
+    using Base::memory_, Base::geometry_, Base::lines_, Base::most_bytes_, Base::most_ahead_,
+        Base::next_, Base::peers_, Base::joined_;
 
 public:
-    using Base::kMostUnread;
+    static constexpr std::uint32_t kMostUnread = kCountMask;
     static constexpr std::size_t kInlineBytes = kMostLineBytes;
-    static constexpr bool kFollows = true;           ///< a message may be there in part
-    static constexpr bool kFills = !M::kReplicated;  ///< large messages are posted before filled
+    static constexpr bool kFollows = true;            ///< a message may be there in part
+    static constexpr bool kFills = !M::kReplicated;   ///< large messages are posted before filled
+    static constexpr bool kHasShortCalls = !kAtOnce;  ///< post_at_once() and those below it
     static constexpr std::uint32_t kTellEvery = 128;
 
-    LineBoard(M& memory, const Geometry& geometry, unsigned me)
+    LineBoardOf(M& memory, const Geometry& geometry, unsigned me)
         : Base(memory, geometry),
           me_(me),
-          rings_bells_(!M::kReplicated && geometry.ranks() > kBellRanks),
-          heads_((geometry.ranks() + kScanBlock - 1) / kScanBlock * kScanBlock, 0),
+          bells_(memory, geometry, me),
           posted_(geometry.ranks(), 0) {
         for (unsigned s = 0; s < geometry.ranks(); ++s) {
             Peer& p = peers_[s];
-            next_[s].slot = geometry.slots(me, s);
+            next_[s].slot = geometry.slot(me, s);
             next_[s].line = p.rx_lines = geometry.lines(me, s);
-            p.tx_slot = geometry.slots(s, me);
+            p.tx_slot = geometry.slot(s, me);
             p.tx_lines = geometry.lines(s, me);
             p.rx_count = geometry.consumed(me, s);
             p.rx_position = geometry.position(me, s);
@@ -109,7 +98,7 @@ public:
         p.ack_flags = 0;
         p.awaited = kFirstCount;
         p.rx_in_stream = false;
-        heads_[s] = 0;
+        bells_.open(s);
         Next& next = next_[s];
         next.if_slot = slot_stamp(epoch) | kToggle;
         next.number = first_line();
@@ -118,14 +107,13 @@ public:
         next.news = kNews;
         next.head = kFirstCount;
         found_nothing(s);
+        if (is_first_of_both(epoch)) return;
         memory_.post_word(geometry_.ack_flags(s, me_), 0);
         memory_.post_word(geometry_.consumed(s, me_), word_of_count(kFirstCount));
-        memory_.post_word(geometry_.position(s, me_), first_line());
+        memory_.post_word(geometry_.position(s, me_), word_of_line(first_line()));
     }
     void open_tx(unsigned s, std::uint32_t epoch) {
         Peer& p = peers_[s];
-        memory_.post_word(p.tx_slot, 0);
-        if (rings_bells_) memory_.post_word(geometry_.bell(s, me_), 0);
         p.tail = p.acknowledged = kFirstCount;
         p.tx_stamp = slot_stamp(epoch) | kToggle;
         p.tx_epoch = epoch_bits(epoch);
@@ -135,6 +123,9 @@ public:
         p.credit_from = next_[s].head;
         p.tx_open = true;
         posted_[s] = 0;
+        if (is_first_of_both(epoch)) return;
+        memory_.post_word(p.tx_slot, 0);
+        bells_.reset(s);
     }
     void close(unsigned s) {
         Peer& p = peers_[s];
@@ -144,8 +135,7 @@ public:
     void close_rx(unsigned s) {
         next_[s].if_slot = kNoStamp;
         next_[s].news = 0;
-        if (rings_bells_)
-            heads_[s] = memory_.load(geometry_.bell(me_, s));  // a dead peer may owe one
+        bells_.close(s);
     }
 
     // ---- Sending
@@ -161,9 +151,8 @@ public:
                                                         std::size_t bytes) {
         Peer& p = peers_[s];
         if (bytes > kHeadBytes || is_sampled(p.tail) || p.tail != p.acknowledged) return false;
-        if (bytes != 0) memory_.write(p.tx_slot + rmem::kWordBytes, from, bytes);
-        announce_unsampled(s, kWhole, cls, static_cast<std::uint32_t>(bytes));
-        ring_bell(s);
+        announce_unsampled(s, kWhole, cls, static_cast<std::uint32_t>(bytes), from, bytes);
+        bells_.ring(s, peers_[s].tail - kFirstCount);
         return true;
     }
     /// What fits what is left of the line. Whether it has. Calls nothing.
@@ -184,7 +173,7 @@ public:
         memory_.write(at + rmem::kWordBytes, from, bytes < kLineRest ? bytes : kLineRest);
         post_last(s, idle, closes(idle, p.tx_words, end), end);
         p.tx_span = 1;
-        ring_bell(s);
+        bells_.ring(s, peers_[s].tail - kFirstCount);
         return true;
     }
     /// What is short and has room. Whether it has.
@@ -205,8 +194,7 @@ public:
     [[gnu::always_inline]] void post_inline(unsigned s, Class cls, const void* from,
                                             std::size_t bytes) {
         if (bytes <= kHeadBytes && is_idle(s)) [[likely]] {
-            if (bytes != 0) memory_.write(peers_[s].tx_slot + rmem::kWordBytes, from, bytes);
-            announce(s, kWhole, cls, static_cast<std::uint32_t>(bytes));
+            announce(s, kWhole, cls, static_cast<std::uint32_t>(bytes), from, bytes);
         } else {
             post_lines(s, next_header(s, kWhole, cls, static_cast<std::uint32_t>(bytes)), from,
                        bytes);
@@ -221,7 +209,7 @@ public:
                 std::byte* const to = memory_.own(peers_[s].tx_slot + rmem::kWordBytes);
                 rmem::copy_words(to, head.data(), head.size());
                 rmem::copy_short(to + head.size(), body.data(), body.size());
-                return announce(s, kWhole, cls, static_cast<std::uint32_t>(bytes));
+                return announce(s, kWhole, cls, static_cast<std::uint32_t>(bytes), nullptr, 0);
             }
         }
         post_both(s, cls, head, body);
@@ -233,7 +221,7 @@ public:
     }
     void post(unsigned s, unsigned buffer) {
         posted_[s] ^= bit(buffer);
-        if (is_idle(s)) return announce(s, kOnBoard, described_class_, buffer);
+        if (is_idle(s)) return announce(s, kOnBoard, described_class_, buffer, nullptr, 0);
         post_lines(s, next_header(s, kOnBoard, described_class_, buffer), nullptr, 0);
     }
     void post_alone(unsigned s, unsigned buffer, const Descriptor& d) {
@@ -242,8 +230,7 @@ public:
         if (!is_idle(s))
             return post_lines(s, next_header(s, kInSlot, d.cls, buffer), words.data(),
                               sizeof words);
-        memory_.write(peers_[s].tx_slot + rmem::kWordBytes, words.data(), sizeof words);
-        announce(s, kInSlot, d.cls, buffer);
+        announce(s, kInSlot, d.cls, buffer, words.data(), sizeof words);
     }
     bool may_describe() const { return true; }
     bool is_acknowledged(unsigned s, unsigned buffer) const {
@@ -270,9 +257,10 @@ public:
         Peer& p = peers_[s];
         const bool in_lines = position_of(next) != p.awaited_in;
         const bool in_stream = next.head - p.awaited > 1 || (in_lines && p.rx_in_stream);
-        const unsigned pauses = in_stream ? kPausesInStream * std::min(p.rx_span, kMostTaken)
-                                : in_lines && p.waited > kNearPauses ? kPausesInLines
-                                                                     : 1;
+        const unsigned pauses =
+            in_stream ? kTuned.pauses_in_stream * std::min(p.rx_span, kTuned.most_taken)
+            : in_lines && p.waited > kTuned.near_pauses ? kTuned.pauses_in_lines
+                                                        : 1;
         const Ahead ahead = in_stream || !in_lines ? Ahead{} : ahead_of(p);
         bool came = false;
         unsigned done = 0;
@@ -404,7 +392,7 @@ public:
         p.rx_span = b.last - b.number + 1;
         p.rx_in_stream = (b.header & kInStream) != 0;
         go_behind(next, p, b);
-        if (p.rx_span <= kMostInBurst) fetch_burst(next, p, b.header);
+        if (p.rx_span <= kTuned.most_in_burst) fetch_burst(next, p, b.header);
         if (p.rx_in_stream) keep_apart(next, p);
         taken_in_lines(s);
         return static_cast<int>(b.bytes);
@@ -423,20 +411,17 @@ public:
         p.told = next_[s].head;
         p.told_line = next_[s].number;
         RMEM_MARK("tell.before");
-        memory_.write_lazy(geometry_.position(s, me_), p.told_line);
+        memory_.write_lazy(geometry_.position(s, me_), word_of_line(p.told_line));
         memory_.write_lazy(geometry_.consumed(s, me_), word_of_count(p.told));
         if constexpr (rmem::CommitsOnWait<M>) memory_.commit_on_wait();  // its sender may be full
         RMEM_MARK("tell.before-wake");
         memory_.notify(s);
     }
     /// Whether somebody's message may be there. False only if there is none.
-    bool may_have_any() const {
-        if (!rings_bells_) return find(0) >= 0;
-        return any_difference(bells(), heads_.data(), static_cast<unsigned>(heads_.size()));
-    }
+    bool may_have_any() const { return bells_.are_used() ? bells_.have_rung() : find(0) >= 0; }
     [[gnu::always_inline]] int find(unsigned first) const {
-        if (rings_bells_) [[unlikely]]
-            return find_bell(first);
+        if (bells_.are_used()) [[unlikely]]
+            return bells_.find(first, [this](unsigned s) { return has_next(s); });
         // Read once: nothing is read before the flags that is written after them.
         const Next* const next = next_.data();
         const auto ranks = static_cast<unsigned>(peers_.size());
@@ -469,8 +454,7 @@ private:
     [[gnu::always_inline]] void count_taken(unsigned s) {
         ++next_[s].head;
         RMEM_CHECK_IF(rmem::is_simulated<M>, next_[s].head - peers_[s].told <= kMostUnread);
-        if (rings_bells_) [[unlikely]]
-            ++heads_[s];
+        bells_.taken(s);
     }
     [[gnu::always_inline]] void taken(unsigned s) {
         count_taken(s);
@@ -488,31 +472,34 @@ private:
 
     // ---- Posting
     [[gnu::always_inline]] void announce_unsampled(unsigned s, Kind kind, Class cls,
-                                                   std::uint32_t low) {
+                                                   std::uint32_t low, const void* from,
+                                                   std::size_t bytes) {
         Peer& p = peers_[s];
+        if (bytes != 0 && !kAtOnce) memory_.write(p.tx_slot + rmem::kWordBytes, from, bytes);
         const std::uint32_t taken = next_[s].head;
         const std::uint32_t flag =
             p.tx_stamp | ((taken & kCountMask) << kCountShift) | details(kind, cls, low);
         p.tx_stamp ^= kToggle;
         p.told = taken;
         RMEM_MARK("post.slot-written");
-        memory_.post_word(p.tx_slot, flag);
+        if constexpr (kAtOnce) {
+            std::array<std::uint32_t, 1 + kHeadBytes / rmem::kWordBytes> words{flag};
+            rmem::copy_short(&words[1], from, std::min(bytes, kHeadBytes));
+            memory_.post(p.tx_slot, words.data(), 1 + (bytes + 3) / rmem::kWordBytes);
+        } else {
+            memory_.post_word(p.tx_slot, flag);
+        }
         ++p.tail;
     }
-    void announce(unsigned s, Kind kind, Class cls, std::uint32_t low) {
+    void announce(unsigned s, Kind kind, Class cls, std::uint32_t low, const void* from,
+                  std::size_t bytes) {
         Peer& p = peers_[s];
         if (is_sampled(p.tail)) [[unlikely]] {
             const std::uint32_t count = (next_[s].head & kCountMask) << kCountShift;
             memory_.stamp(p.tx_slot, p.tx_stamp | count | details(kind, cls, low));
         }
-        announce_unsampled(s, kind, cls, low);
-        ring_bell(s);
-    }
-    [[gnu::always_inline]] void ring_bell(unsigned s) {
-        if (!rings_bells_) [[likely]]
-            return;
-        RMEM_MARK("post.before-bell");
-        memory_.post_word(geometry_.bell(s, me_), peers_[s].tail - kFirstCount);
+        announce_unsampled(s, kind, cls, low, from, bytes);
+        bells_.ring(s, peers_[s].tail - kFirstCount);
     }
     [[gnu::noinline]] void post_lines(unsigned s, std::uint32_t header, const void* payload,
                                       std::size_t bytes) {
@@ -521,6 +508,12 @@ private:
         // Closed: the peer has gone since its room was looked at, and nobody reads the lines.
         RMEM_CHECK_IF(rmem::is_simulated<M>, !p.tx_open || seems_to_have_room(p) || idle);
         if (idle) p.free_from = p.tx_number;
+        if constexpr (kAtOnce) {
+            p.told = next_[s].head;
+            p.tx_span = this->post_whole(p, header, payload, bytes);
+            ++p.tail;
+            return;
+        }
         memory_.write(word_in(p.tx_line, p.tx_words), &header, sizeof header);
         const auto* from = static_cast<const std::byte*>(payload);
         const std::uint32_t begin = p.tx_words + 1;
@@ -540,7 +533,7 @@ private:
         // In a stream the next messages are written before their lines could come.
         const std::uint32_t taken = idle || lines == 0 ? 0 : lines + 1;
         for (std::uint32_t i = 0; i < taken; ++i) take_ahead(p, most_ahead_ + i);
-        ring_bell(s);
+        bells_.ring(s, peers_[s].tail - kFirstCount);
     }
     /// Posts the message's last line, of which `end` words are there now.
     [[gnu::always_inline]] void post_last(unsigned s, bool idle, bool is_last, std::uint32_t end) {
@@ -552,7 +545,7 @@ private:
         p.tx_words = end;
         if (!is_last) return;
         next_line(p);
-        if (!idle) take_ahead(p, kLinesAhead);
+        if (!idle) take_ahead(p, kTuned.lines_ahead);
     }
     [[gnu::noinline]] void post_both(unsigned s, Class cls, std::span<const std::byte> head,
                                      std::span<const std::byte> body) {
@@ -570,29 +563,21 @@ private:
         take(s, a);
         return static_cast<int>(a.length);
     }
-    // ---- Bells
-    int find_bell(unsigned first) const {
-        const int s = find_bell(first, static_cast<unsigned>(peers_.size()));
-        return s >= 0 ? s : find_bell(0, first);
-    }
-    /// The first in [from, to) whose bell differs from the taken one.
-    int find_bell(unsigned from, unsigned to) const {
-        for (unsigned s = from; (s = next_difference(bells(), heads_.data(), s, to)) < to; ++s) {
-            if (has_next(s)) return static_cast<int>(s);
-        }
-        return -1;
-    }
-    const std::uint32_t* bells() const {
-        return reinterpret_cast<const std::uint32_t*>(
-            memory_.data(geometry_.bell(me_, 0), peers_.size() * rmem::kWordBytes));
-    }
-
     unsigned me_;
-    bool rings_bells_;
+    Bells<M> bells_;
     Class described_class_ = Class::user;
     std::int64_t waiting_since_ns_ = 0;  ///< 0: not
-    std::vector<std::uint32_t> heads_;   ///< taken from s since it opened, dense as the bells are
     std::vector<std::uint32_t> posted_;  ///< MESSAGE toggles of the own buffers, per receiver
 };
+
+}  // namespace billboard::lines
+
+namespace billboard {
+
+template <class M>
+using LineBoard = lines::LineBoardOf<M, rmem::PostsWhole<M>>;
+/// Messages in pieces, whatever the memory: of simulated programs, as in a bank that ranks share.
+template <class M>
+using PieceBoard = lines::LineBoardOf<M, false>;
 
 }  // namespace billboard

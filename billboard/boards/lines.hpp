@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The words of a slot and of lines: their formats, what is known of a pair of ranks, and how a
-/// message is found in them. The rules are in billboard/boards/line_board.hpp, which uses this.
-///
-/// Flag word   toggle:1 | epoch:8 | count:10 | class:4 | kind:3 | length or buffer:6
-/// Line word   lap:1 | epoch:26 | closed:1 | words of the line that are there:4
-/// Header      count:10 | 0:3 | in a stream:1 | class:4 | kind:2 | length or buffer:12
-///   A slot is new when its toggle has changed, a line when more of it is there in this lap.
-///   The epoch is that of the two ranks' incarnations together, so a former incarnation's message
-///   is never taken for new. The count is of the messages that its sender has taken from the
-///   receiver.
+/// What the two ends of a pair do with its slot and its lines: how a message is found in them, what
+/// room there is, and what is asked for ahead. The rules are in billboard/boards/line_board.hpp,
+/// which uses this; the words in billboard/boards/line_format.hpp.
 ///
 /// What a peer wrote is read once, bounded and then used. Thread safety: one thread. Progress: as
 /// LineBoard, which states the invariants.
 
-#include "billboard/boards/arrival.hpp"
+#include "billboard/boards/line_format.hpp"
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/copy.hpp"
@@ -30,97 +23,22 @@
 #include <cstdint>
 #include <vector>
 
-namespace billboard {
+namespace billboard::lines {
 
-template <class M>
+template <class M, Tuning kTuned>
 class Lines {
 protected:
-    static constexpr std::uint32_t kMostUnread = 1023;  ///< messages
-    static constexpr unsigned kCountShift = 13, kEpochShift = 23;
-    static constexpr std::uint32_t kDetailsMask = (1U << kCountShift) - 1;
-    static constexpr std::uint32_t kCountMask = 0x3ff;
-    static constexpr std::uint32_t kToggle = 1U << 31, kLap = 1U << 31;
-    static constexpr unsigned kHeaderCountShift = 22;
-    static constexpr std::uint32_t kInStream = 1U << 18;
-    static constexpr std::uint32_t kHeaderMask = ((1U << kHeaderCountShift) - 1) & ~kInStream;
-    static constexpr std::uint32_t kStampMask = ~std::uint32_t{0} << kEpochShift;
-    static constexpr std::uint32_t kNoStamp = 1;     // of no flag
-    static constexpr std::uint32_t kLineWords = 15;  // of a line, behind its own
-    static constexpr std::uint32_t kClosedLine = 16, kLineMask = 31;
-    static constexpr std::uint32_t kNews = 31;  // a word's difference from what was seen, and one
-    static constexpr std::size_t kLineRest = kLineWords * rmem::kWordBytes;
-    static constexpr unsigned kDescribed = 2;          // words of a descriptor
-    static constexpr std::size_t kFetchedBytes = 256;  // the rest comes by its order of reading
-    static constexpr std::uint32_t kFetchedLines = 16;
-    static constexpr std::uint32_t kBurstLines = 8, kMostInBurst = 3;  ///< of all, of each message
-    static constexpr std::uint32_t kLinesAhead = 4;       ///< taken by a sender in a stream
-    static constexpr std::uint32_t kMostLinesAhead = 16;  ///< the same, of messages of several
-    static constexpr std::uint32_t kMostAhead = 10, kMostTaken = 5;  ///< lines
-    static constexpr unsigned kNearPauses = 14;  ///< of a wait for an answer: lines cross fast
-    static constexpr unsigned kPausesInLines = 2, kPausesInStream = 4;  ///< between polls
-    static constexpr std::uint32_t kApartFirst = 160, kApartEvery = 64, kApart = 48;  ///< lines
-    static constexpr unsigned kPausesApart = 24;
-    static constexpr unsigned kSlotPlace = 0, kLinePlace = 1;
-    /// Not acknowledged while posting is closed: too many for counts of the peer to make room.
-    static constexpr std::uint32_t kClosed = 0x80000000;
-    enum Kind : std::uint32_t { kWhole = 0, kInSlot = 1, kOnBoard = 2 };
-
     Lines(M& memory, const Geometry& geometry)
         : memory_(memory),
           geometry_(geometry),
           lines_(geometry.lines()),
           lap_shift_(static_cast<unsigned>(std::countl_zero(geometry.lines()))),
           most_lines_(geometry.lines_of_longest()),
-          most_ahead_(std::min(kMostLinesAhead, geometry.lines() / 2)),
+          most_ahead_(std::min(kTuned.most_lines_ahead, geometry.lines() / 2)),
           most_bytes_(geometry.most_line_bytes()),
           next_(geometry.ranks()),
           peers_(geometry.ranks()) {}
 
-    /// Where s's next message may be, and how its words will look there. Dense, since BBP_ANY looks
-    /// at all of them.
-    struct Next {
-        std::size_t slot = 0, line = 0;    ///< its words
-        std::uint32_t if_slot = kNoStamp;  ///< the flag's stamp, once it is there
-        std::uint32_t seen = 0;            ///< the line's word, as long as no more is there
-        std::uint32_t news = 0;            ///< kNews; 0: closed
-        std::uint32_t head = kFirstCount;  ///< messages taken from s
-        std::uint32_t number = 0;          ///< of the line
-        std::uint32_t after = 0;           ///< words before the message after this one: peek's
-    };
-    /// What a waiting rank asks for, in case the next messages are as long as the last ones.
-    struct Ahead {
-        std::uint32_t fetched = 0;  ///< behind the one that it polls
-        std::uint32_t taken = 0;    ///< its own, for what it sends next
-    };
-    struct alignas(rmem::kLineBytes) Peer {
-        std::uint32_t tail = kFirstCount;  ///< posted to s
-        std::uint32_t acknowledged = kFirstCount - kClosed;
-        std::uint32_t credit_from = kFirstCount;  ///< first message of s whose count is still news
-        std::uint32_t told = kFirstCount;         ///< Next::head as s knows it
-        std::uint32_t tx_stamp = 0;               ///< of the next flag
-        std::size_t tx_slot = 0, tx_lines = 0, rx_lines = 0;
-        std::uint32_t tx_number = 0, tx_words = 0;  ///< the line written last, and how full it is
-        std::uint32_t tx_line_stamp = 0;
-        std::size_t tx_line = 0;
-        std::uint32_t free_from = 0;                ///< s has left all lines before this one
-        std::uint32_t told_line = 0;                ///< Next::number as s knows it
-        std::uint32_t tx_epoch = 0, rx_epoch = 0;   ///< their bits in a line's word
-        std::uint32_t ack_flags = 0;                ///< as written to s's partition
-        std::uint32_t awaited = 0, awaited_in = 0;  ///< Next::head and position at the last wait
-        Ahead ahead;
-        std::uint32_t tx_span = 1, rx_span = 1;     ///< lines of the last message sent, and taken
-        std::size_t rx_count = 0, rx_position = 0;  ///< where s tells what it has consumed
-        std::uint32_t apart_at = 0;  ///< Next::number at the next look for the distance
-        std::uint32_t waited = 0;    ///< pauses of the last wait
-        bool tx_open = false;
-        bool rx_in_stream = false;  ///< the last message in the lines was followed by others
-    };
-
-    /// A new word: the slot's, or the line's.
-    struct Seen {
-        std::uint32_t word;
-        bool in_slot;
-    };
     bool look(const Next& next, Seen& seen) const {
         seen = {memory_.load(next.slot), true};
         if ((seen.word & kStampMask) == next.if_slot) return true;
@@ -136,10 +54,6 @@ protected:
         const bool in_line = memory_.load(next.line) - next.seen - 1 < next.news;
         return static_cast<unsigned>(in_slot) | static_cast<unsigned>(in_line);  // one branch
     }
-    /// In the lines, in words.
-    static std::uint32_t position_of(const Next& next) {
-        return next.number * 16 + (next.seen & kLineMask);
-    }
     [[gnu::always_inline]] void begin_line(Next& next, const Peer& p) const {
         ++next.number;
         next.line = line_of(p.rx_lines, next.number);
@@ -150,39 +64,17 @@ protected:
         next.line = line_of(p.rx_lines, next.number);
         next.seen = line_stamp(next.number, p.rx_epoch) | words % kLineWords;
     }
-    /// Takes s's count out of its message of this number. A count has few bits, so it must not be
-    /// older than the known one; each message's is not older than that of the one before.
-    static void credit(Peer& p, std::uint32_t number, std::uint32_t count) {
-        if (static_cast<std::int32_t>(number - p.credit_from) < 0) return;
-        p.credit_from = number + 1;
-        const std::uint32_t more = (count - p.acknowledged) & kCountMask;
-        if (more <= p.tail - p.acknowledged) p.acknowledged += more;
-    }
-
     // ---- Words
-    static constexpr std::uint32_t bit(unsigned i) { return std::uint32_t{1} << i; }
-    static constexpr std::uint32_t slot_stamp(std::uint32_t epoch) {
-        return (epoch << kEpochShift) & ~kToggle;
-    }
-    static constexpr std::uint32_t details(Kind kind, Class cls, std::uint32_t low) {
-        return (static_cast<std::uint32_t>(cls) << 9) | (kind << 6) | low;
-    }
-    static constexpr std::uint32_t header_of(Kind kind, Class cls, std::uint32_t low) {
-        return (static_cast<std::uint32_t>(cls) << 14) | (kind << 12) | low;
-    }
     std::uint32_t first_line() const { return 0 - lines_; }  // soon wraps, so that every run does
+    /// As told: that of the first one is as the ring was made.
+    std::uint32_t word_of_line(std::uint32_t number) const { return number - first_line(); }
     /// Of a line of which nothing is there in this lap.
     std::uint32_t line_stamp(std::uint32_t number, std::uint32_t epoch_bits) const {
         return ((number << lap_shift_) & kLap) | epoch_bits;
     }
-    static constexpr std::uint32_t epoch_bits(std::uint32_t epoch) { return (epoch << 5) & ~kLap; }
     std::size_t line_of(std::size_t lines, std::uint32_t number) const {
         return lines + (number & (lines_ - 1)) * rmem::kLineBytes;
     }
-    static constexpr std::size_t word_in(std::size_t line, std::uint32_t words) {
-        return line + (1 + words) * rmem::kWordBytes;
-    }
-
     static constexpr bool is_sampled(std::uint32_t count) {
         return !M::kReplicated && count % rmem::kStampEvery == 0;
     }
@@ -206,32 +98,6 @@ protected:
         }
         if (kind == kOnBoard) return read_descriptor(s, low, a);
         read_place(low, memory_.load(at), memory_.load(at + rmem::kWordBytes), a);
-    }
-    /// Where a message in the lines is.
-    struct Body {
-        std::uint32_t header = 0, bytes = 0;
-        std::uint32_t number = 0, begin = 0;  ///< of its first line, and of the payload, in words
-        std::uint32_t last = 0;               ///< line
-        std::uint32_t end = 0;                ///< in that line, in words
-        std::size_t line = 0;                 ///< its place
-        std::uint32_t word = 0;               ///< its own
-        bool is_corrupt = false;
-
-        /// As long as no more than its first line is known.
-        void begin_in(const Next& next) {
-            number = last = next.number;
-            begin = (next.seen & kLineMask) + 1;
-            end = begin + (bytes + 3) / 4;
-            line = next.line;
-        }
-    };
-    static bool is_closed(const Body& b) { return (b.word & kLineMask) == (kClosedLine | b.end); }
-    static constexpr Kind kind_of(std::uint32_t header) {
-        return static_cast<Kind>((header >> 12) & 3U);
-    }
-    static constexpr std::uint32_t low_of(std::uint32_t header) { return header & 0xfffU; }
-    static constexpr Class class_of(std::uint32_t header) {
-        return static_cast<Class>((header >> 14) & 0xfU);
     }
     /// What the first line says. False: nothing possible.
     [[gnu::always_inline]] bool read_header(const Next& next, std::uint32_t word, Body& b) const {
@@ -264,7 +130,7 @@ protected:
         // posted after all others.
         if (in_stream && !await_line(p, b.last, b.end, b.word)) return false;
         if (lines >= p.rx_span) {  // or the wait has asked for them
-            for (std::uint32_t i = 1; i <= std::min(lines, kFetchedLines); ++i)
+            for (std::uint32_t i = 1; i <= std::min(lines, kTuned.fetched_lines); ++i)
                 __builtin_prefetch(memory_.data(line_of(p.rx_lines, from + i), 0));
         }
         copy(at, here);
@@ -304,11 +170,6 @@ protected:
             rmem::copy_short(to, from, bytes);
             to += bytes;
         });
-    }
-    /// Before the message after this one. After something impossible: a new line.
-    static std::uint32_t words_until_next(const Body& b) {
-        if (b.is_corrupt) return kLineWords;
-        return (b.last - b.number) * kLineWords + (is_closed(b) ? kLineWords : b.end);
     }
     void go_behind(Next& next, const Peer& p, const Body& b) const {
         const bool closed = is_closed(b);
@@ -362,7 +223,7 @@ protected:
         read_slot(s, next, flag, a);
         if (a.corrupt || a.is_inline) return;
         const std::byte* at = memory_.data(geometry_.data(s) + a.descriptor.offset, 0);
-        const std::byte* end = at + std::min<std::size_t>(a.length, kFetchedBytes);
+        const std::byte* end = at + std::min<std::size_t>(a.length, kTuned.fetched_bytes);
         for (; at < end; at += rmem::kLineBytes) __builtin_prefetch(at);
     }
 
@@ -381,7 +242,7 @@ protected:
     }
     /// For the longest message in the lines.
     [[nodiscard, gnu::always_inline]] bool seems_to_have_room(const Peer& p) const {
-        return p.tail - p.acknowledged < kMostUnread &&
+        return p.tail - p.acknowledged < kCountMask &&
                p.tx_number + most_lines_ - p.free_from < lines_;
     }
     [[nodiscard, gnu::noinline]] bool finds_room(unsigned s) {
@@ -395,7 +256,7 @@ protected:
     void look_for_room(unsigned s) {
         Peer& p = peers_[s];
         const std::uint32_t told = count_of_word(memory_.load(p.rx_count));
-        const std::uint32_t left = memory_.load(p.rx_position);
+        const std::uint32_t left = memory_.load(p.rx_position) + first_line();
         look_at_counts(s);
         // Anything else is not a count that s can have told, or an old one.
         if (p.tail - told < p.tail - p.acknowledged) p.acknowledged = told;
@@ -405,7 +266,7 @@ protected:
         Peer& p = peers_[s];
         Next next = next_[s];
         Seen seen;
-        while (next.head - next_[s].head < kMostUnread && look(next, seen)) {
+        while (next.head - next_[s].head < kCountMask && look(next, seen)) {
             if (seen.in_slot) {
                 credit(p, next.head, seen.word >> kCountShift);
                 next.if_slot ^= kToggle;
@@ -418,16 +279,6 @@ protected:
             ++next.head;
         }
     }
-    /// Where the next message, if it is like this one, would touch a line more, it begins one:
-    /// `begin` and `end` are those of a message in one line. One in several lines touches as many
-    /// either way.
-    static bool closes(bool idle, std::uint32_t begin, std::uint32_t end) {
-        return idle || end + (end - begin) > kLineWords;
-    }
-    static bool closes(bool idle, std::uint32_t end) { return idle || end == kLineWords; }
-    static std::uint32_t last_word(const Peer& p, bool closes, std::uint32_t end) {
-        return p.tx_line_stamp | (closes ? kClosedLine : 0) | end;
-    }
     [[gnu::always_inline]] void next_line(Peer& p) const {
         p.tx_words = 0;
         ++p.tx_number;
@@ -435,7 +286,8 @@ protected:
         p.tx_line_stamp = line_stamp(p.tx_number, p.tx_epoch);
     }
     static Ahead ahead_of(const Peer& p) {
-        return {p.rx_span > kMostAhead ? 0 : p.rx_span - 1, p.tx_span > kMostTaken ? 0 : p.tx_span};
+        return {p.rx_span > kTuned.most_ahead ? 0 : p.rx_span - 1,
+                p.tx_span > kTuned.most_taken ? 0 : p.tx_span};
     }
     [[gnu::always_inline]] void fetch(const Next& next, const Peer& p, const Ahead& ahead) const {
         if constexpr (M::kReplicated) return;
@@ -452,7 +304,7 @@ protected:
             rmem::take_line(memory_.own(peers_[s].tx_slot));
     }
     /// A look for what s sends was too early: a stream begins behind it.
-    void found_nothing(unsigned s) { peers_[s].apart_at = next_[s].number + kApartFirst; }
+    void found_nothing(unsigned s) { peers_[s].apart_at = next_[s].number + kTuned.apart_first; }
     /// After a poll for anybody's message that has found nothing: asks for the lines of an exchange
     /// with s, who has sent the last one.
     void expect_more(unsigned s) {
@@ -471,8 +323,8 @@ protected:
     /// ones are probably there by now.
     [[gnu::always_inline]] void fetch_burst(const Next& next, const Peer& p,
                                             std::uint32_t header) const {
-        if (M::kReplicated || (header & kInStream) == 0 || next.head - p.awaited > 1) return;
-        for (std::uint32_t i = 0; i < kBurstLines; ++i)
+        if ((header & kInStream) == 0 || next.head - p.awaited > 1) return;
+        for (std::uint32_t i = 0; i < kTuned.burst_lines; ++i)
             __builtin_prefetch(memory_.data(line_of(p.rx_lines, next.number + i), 0));
     }
     /// In a long stream of messages of several lines: a receiver right behind its sender takes
@@ -481,12 +333,12 @@ protected:
     [[gnu::always_inline]] void keep_apart(const Next& next, Peer& p) const {
         if (M::kReplicated || static_cast<std::int32_t>(next.number - p.apart_at) < 0) [[likely]]
             return;
-        p.apart_at = next.number + kApartEvery;
-        if (lines_ <= kApartFirst) return;  // there is no room to be apart
-        const std::uint32_t ahead = next.number + kApart;
+        p.apart_at = next.number + kTuned.apart_every;
+        if (lines_ <= kTuned.apart_first) return;  // there is no room to be apart
+        const std::uint32_t ahead = next.number + kTuned.apart;
         const std::uint32_t word = memory_.load(line_of(p.rx_lines, ahead));
         if (word - line_stamp(ahead, p.rx_epoch) <= kLineMask) return;
-        for (unsigned i = 0; i < kPausesApart; ++i) rmem::cpu_relax();
+        for (unsigned i = 0; i < kTuned.pauses_apart; ++i) rmem::cpu_relax();
     }
     /// A payload of several lines, all of them posted but the last one. How many.
     [[gnu::always_inline]] std::uint32_t write_lines(Peer& p, std::uint32_t begin,
@@ -510,6 +362,39 @@ protected:
         memory_.write(word_in(p.tx_line, 0), from + here, bytes - here - (lines - 1) * kLineRest);
         return lines;
     }
+    /// Posts a message at once, in lines of its own. How many.
+    std::uint32_t post_whole(Peer& p, std::uint32_t header, const void* payload,
+                             std::size_t bytes) {
+        constexpr std::size_t kLine = kLineWords + 1;
+        RMEM_CHECK_IF(rmem::is_simulated<M>, p.tx_words == 0);
+        const std::size_t line = p.tx_line, first = p.tx_number & (lines_ - 1);
+        const auto* from = static_cast<const std::byte*>(payload);
+        std::array<std::uint32_t, kLine*(kMostLineBytes / kLineRest + 2)> words;
+        words[1] = header;
+        std::size_t at = 0, filled = 1;  // where a line begins, and words behind its own
+        for (;; at += kLine, filled = 0) {
+            const std::size_t part = std::min(bytes, (kLineWords - filled) * rmem::kWordBytes);
+            if (part % rmem::kWordBytes != 0) words[at + 1 + filled + part / rmem::kWordBytes] = 0;
+            if (part != 0) std::memcpy(&words[at + 1 + filled], from, part);
+            filled += (part + rmem::kWordBytes - 1) / rmem::kWordBytes;
+            words[at] = last_word(p, true, static_cast<std::uint32_t>(filled));
+            next_line(p);
+            from += part;
+            bytes -= part;
+            if (bytes == 0) break;
+        }
+        const std::size_t count = at + 1 + filled, here = std::min(count, (lines_ - first) * kLine);
+        const std::size_t posted = count <= M::kMostPostWords ? here : kLine;
+        RMEM_MARK("post.line-written");
+        if (here != count)
+            memory_.write(p.tx_lines, &words[here], (count - here) * rmem::kWordBytes);
+        if (here > posted)
+            memory_.write(line + posted * rmem::kWordBytes, &words[posted],
+                          (here - posted) * rmem::kWordBytes);
+        memory_.post(line, words.data(), std::min(posted, here));
+        RMEM_MARK("post.line-posted");
+        return static_cast<std::uint32_t>(at / kLine + 1);
+    }
     /// The line that number ahead is taken from the receiver, which read it in the last lap.
     [[gnu::always_inline]] void take_ahead(const Peer& p, std::uint32_t lines) const {
         if constexpr (!M::kReplicated)
@@ -527,4 +412,4 @@ protected:
     std::array<std::byte, kMostLineBytes> joined_{};  ///< a message that lies in several lines
 };
 
-}  // namespace billboard
+}  // namespace billboard::lines

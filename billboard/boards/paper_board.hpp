@@ -35,6 +35,7 @@ public:
     static constexpr std::size_t kInlineBytes = 0;
     static constexpr bool kFollows = false;  ///< a message may be there in part
     static constexpr bool kFills = false;
+    static constexpr bool kHasShortCalls = false;
     static constexpr unsigned kMostUnread = kBuffers;
 
     PaperBoard(M& memory, const Geometry& geometry, unsigned me)

@@ -6,7 +6,7 @@
 ///     pause.message();                                   // one came, or was processed
 ///     while (!something_came()) pause.after_empty_poll();
 ///
-/// The two directions of a pair of ranks share a line (billboard/boards/inline_board.hpp). A rank
+/// The two directions of a pair of ranks share a line (billboard/boards/line_board.hpp). A rank
 /// that polls while the other one works on a message takes that line away from it, and the answer
 /// pays another hop to get it back. So a rank that finds nothing right after a message leaves the
 /// line alone for a while, once, and then polls as everybody does. What comes in that time waits no

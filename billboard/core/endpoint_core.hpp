@@ -19,7 +19,6 @@
 /// The short, expected ways of sending and receiving are here, so that they are compiled into the
 /// C functions. What they read lies in this object, without a pointer in between.
 
-#include "billboard/boards/inline_board.hpp"
 #include "billboard/boards/line_board.hpp"
 #include "billboard/boards/paper_board.hpp"
 #include "billboard/core/aborts_due.hpp"
@@ -52,9 +51,7 @@ public:
     static constexpr int kNobody = billboard::kNobody;
     static constexpr int kInLines = kNobody - 1;  ///< recv_at_once()
     /// Where a store is the transfer, a call costs as much as what it does.
-    static constexpr bool kHasShortCalls = requires(Board board) {
-        board.post_at_once(0U, Class::user, nullptr, std::size_t{});
-    };
+    static constexpr bool kHasShortCalls = Board::kHasShortCalls;
     /// Its calls are to be guarded (billboard/core/node_guard.hpp).
     static constexpr bool kMayLoseNode = Own::kMayLoseNode;
 

@@ -4,9 +4,7 @@
 
 namespace billboard {
 
-static_assert(InlineBoard<rmem::RingMemory>::kSlots == fifo_slots_on(rmem::LinkKind::ring));
-
-BILLBOARD_ENDPOINT_OF(template, , rmem::RingMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(template, , rmem::RingMemory, LineBoard);
 BILLBOARD_ENDPOINT_OF(template, , rmem::RingMemory, PaperBoard);
 
 }  // namespace billboard

@@ -4,10 +4,8 @@
 
 namespace billboard {
 
-static_assert(InlineBoard<rmem::sim::SimMemory>::kSlots == fifo_slots_on(rmem::LinkKind::sim));
-
-BILLBOARD_ENDPOINT_OF(template, , rmem::sim::SimMemory, InlineBoard);
 BILLBOARD_ENDPOINT_OF(template, , rmem::sim::SimMemory, LineBoard);
+BILLBOARD_ENDPOINT_OF(template, , rmem::sim::SimMemory, PieceBoard);
 BILLBOARD_ENDPOINT_OF(template, , rmem::sim::SimMemory, PaperBoard);
 
 }  // namespace billboard

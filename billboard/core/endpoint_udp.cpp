@@ -4,9 +4,7 @@
 
 namespace billboard {
 
-static_assert(InlineBoard<rmem::UdpMemory>::kSlots == fifo_slots_on(rmem::LinkKind::udp));
-
-BILLBOARD_ENDPOINT_OF(template, , rmem::UdpMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(template, , rmem::UdpMemory, LineBoard);
 BILLBOARD_ENDPOINT_OF(template, , rmem::UdpMemory, PaperBoard);
 
 }  // namespace billboard

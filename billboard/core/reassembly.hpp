@@ -38,7 +38,8 @@ namespace billboard {
 inline constexpr std::size_t kTotalBytes = 8;  ///< the first part of a large message: its size
 /// At one sender's messages in one go: all that it can have posted, each seen twice where it ends a
 /// message in parts.
-inline constexpr unsigned kMostLooks = 2 * kBuffers;
+template <class Board>
+inline constexpr unsigned kMostLooks = 2 * std::max<unsigned>(kBuffers, Board::kMostUnread);
 
 template <class Own>
 class Reassembly {
@@ -390,7 +391,8 @@ void Reassembly<Own>::give_up(unsigned s, const Arrival& a, Part part) {
 template <class Own>
 void Reassembly<Own>::gather_from(unsigned s) {
     Arrival a;
-    for (unsigned looks = kMostLooks; looks > 0 && of_[s].is_on && own_.board.peek(s, a); --looks) {
+    for (unsigned looks = kMostLooks<typename Own::Board>;
+         looks > 0 && of_[s].is_on && own_.board.peek(s, a); --looks) {
         if (!gather(s, a)) return;
         RMEM_MARK("receive.part-taken");
     }

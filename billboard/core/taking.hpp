@@ -152,7 +152,8 @@ int Taking<Own>::check_source(int src) const {
 /// from its deadline.
 template <class Own>
 int Taking<Own>::settle(unsigned s, Class cls, Wanted wanted, Arrival& a) {
-    for (unsigned looks = kMostLooks; looks > 0 && own_.board.peek(s, a); --looks) {
+    for (unsigned looks = kMostLooks<typename Own::Board>; looks > 0 && own_.board.peek(s, a);
+         --looks) {
         if (a.corrupt) {
             own_.drop(s, a, Counter::corrupt);
             return corrupt_error(s);

@@ -6,7 +6,6 @@
 /// Contract, thread safety and errors: billboard/bbp.h.
 
 #include "billboard/bbp.h"
-#include "billboard/boards/inline_board.hpp"
 #include "billboard/core/endpoint_core.hpp"
 #include "billboard/errors.hpp"
 #include "rmem/link/direct/memory.hpp"

@@ -23,6 +23,8 @@ Edge::Sent meaning_of(int code) noexcept {
     }
 }
 
+constexpr std::size_t kFrames = 96;  // a partition has room for as many
+
 }  // namespace
 
 Network::Network(billboard::Endpoint& endpoint, unsigned nodes)
@@ -33,7 +35,7 @@ unsigned Network::rank_of(unsigned node, unsigned nodes, unsigned ranks) noexcep
 }
 
 std::size_t Network::chunk() const noexcept {
-    return std::min(kChunk, endpoint_->partition_bytes() / (4 * billboard::kFarSlots));
+    return std::min(kChunk, endpoint_->partition_bytes() / kFrames);
 }
 
 Edge::Sent Network::send(unsigned node, std::span<const std::byte> head,

@@ -14,6 +14,7 @@
 
 #include "rmem/base/limits.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -99,19 +100,21 @@ inline void store_block(std::byte* to, const void* from, std::size_t bytes) noex
     word_block::keep_loop();
 }
 
-inline constexpr std::size_t kFlaggedBytes = 32;  ///< a flag and what may follow it in its write
+inline constexpr std::size_t kFlaggedBytes = 1024;  ///< a flag and what may follow it in its write
 
 /// Stores a write into shared memory. In one of up to kFlaggedBytes the first word is stored last:
-/// it may be the flag of what follows it.
+/// it may be the flag of what follows it; and its line after the others, since a reader that polls
+/// it takes it away meanwhile.
 inline void store_write(std::byte* to, const void* from, std::size_t bytes) noexcept {
     if (bytes > kFlaggedBytes) return store_block(to, from, bytes);
     if (bytes == 0) return;
     std::uint32_t first = 0;
     std::memcpy(&first, from, sizeof first);
-    if (bytes > kWordBytes) {
-        store_block(to + kWordBytes, static_cast<const std::byte*>(from) + kWordBytes,
-                    bytes - kWordBytes);
-    }
+    const auto* source = static_cast<const std::byte*>(from);
+    const std::size_t line = kLineBytes - (reinterpret_cast<std::uintptr_t>(to) & (kLineBytes - 1));
+    if (bytes > line) store_block(to + line, source + line, bytes - line);
+    const std::size_t here = std::min(bytes, line);
+    if (here > kWordBytes) store_block(to + kWordBytes, source + kWordBytes, here - kWordBytes);
     store_word(to, first);
 }
 

@@ -19,6 +19,7 @@
 ///
 /// Threads: one; `load` and `data` from any.
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/word_block.hpp"
 #include "rmem/link/changed_runs.hpp"
@@ -28,7 +29,6 @@
 #include "rmem/ring/waiting.hpp"
 #include "rmem/ring/write_log.hpp"
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -103,9 +103,9 @@ protected:
     std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
     }
-    /// A flag and the bytes after it, kMaxPostBytes at most, as one write. For links that store the
-    /// first word of such a write last in all banks.
-    void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes);
+    /// A flag and the words after it, as one write. For links that store the first word of such a
+    /// write last in all banks.
+    void post(std::size_t offset, const std::uint32_t* words, std::size_t count);
     /// Wakes the ranks of this host that sleep and may want what was written.
     void announce() noexcept;
 
@@ -160,15 +160,13 @@ void BankWriter<Link>::write_words(std::size_t offset, const void* from, std::si
 }
 
 template <class Link>
-void BankWriter<Link>::post(std::size_t offset, std::uint32_t flag, const void* from,
-                            std::size_t bytes) {
+void BankWriter<Link>::post(std::size_t offset, const std::uint32_t* words, std::size_t count) {
+    RMEM_CHECK_IF(false, count >= 1 && count <= Link::kMostPostWords);
     if (filter_) {
-        write(offset + kWordBytes, from, bytes);
-        return post_word(offset, flag);
+        write_words(offset + kWordBytes, words + 1, count - 1);
+        return post_word(offset, *words);
     }
-    std::array<std::uint32_t, 1 + kMaxPostBytes / kWordBytes> words{flag};
-    if (bytes != 0) std::memcpy(&words[1], from, bytes);
-    write_words(offset, words.data(), 1 + (bytes + kWordBytes - 1) / kWordBytes);
+    write_words(offset, words, count);
     if (unannounced_) link().announce();
 }
 

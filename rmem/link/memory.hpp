@@ -29,8 +29,8 @@
 ///   for.
 /// Posts
 ///   A message that follows its flag's word is a write and a post_word. Where each write has its
-///   price, a link may offer both in one (PostsWhole): `post(offset, flag, from, bytes)`, of up to
-///   kMaxPostBytes after the flag.
+///   price, a link may offer both in one (PostsWhole): `post(offset, words, count)`, of up to
+///   kMostPostWords, of which the first is there last.
 /// Hints
 ///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer,
 ///   its lines are taken from the reader that read them last, so that the store need not wait for
@@ -95,13 +95,14 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
 };
 
 inline constexpr std::size_t kMaxGroupWrites = 64;
-inline constexpr std::size_t kMaxPostBytes = 28;
+inline constexpr std::size_t kLinePostWords = kLineBytes / kWordBytes;  ///< each link has as many
 /// A rank that leaves waits no longer for others: to have its writes, or to give a lock free.
 inline constexpr std::int64_t kLeaveNs = 1'000'000'000;
 
 template <class M>
-concept PostsWhole = requires(M m, std::size_t offset, std::uint32_t flag, const void* from) {
-    m.post(offset, flag, from, offset);  // (offset, flag, from, bytes)
+concept PostsWhole = M::kMostPostWords >= kLinePostWords&& requires(M m, std::size_t offset,
+                                                                    const std::uint32_t* words) {
+    m.post(offset, words, offset);  // (offset, words, count)
 };
 
 template <class M>

@@ -29,10 +29,10 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     Scenario s;
     s.seed = seed;
     s.settings.board.layout =
-        random.one_in(2) ? billboard::Layout::paper : billboard::Layout::inline_slots;
+        random.one_in(2) ? billboard::Layout::paper : billboard::Layout::lines;
     // What programs on one host use, here in banks that see each other's stores late.
     if (s.settings.board.layout != billboard::Layout::paper && seed % 2 == 0)
-        s.settings.board.layout = billboard::Layout::lines;
+        s.settings.board.layout = billboard::Layout::pieces;
     s.settings.board.data_bytes = kPartitions.at(random.below(kPartitions.size()));
     s.settings.barrier =
         random.one_in(2) ? billboard::BarrierKind::paper : billboard::BarrierKind::arrival;

@@ -26,9 +26,9 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     s.seed = seed;
     s.heavy = random.one_in(8);
     s.settings.board.layout =
-        random.one_in(2) ? billboard::Layout::paper : billboard::Layout::inline_slots;
+        random.one_in(2) ? billboard::Layout::paper : billboard::Layout::lines;
     if (s.settings.board.layout != billboard::Layout::paper && seed % 2 == 0)
-        s.settings.board.layout = billboard::Layout::lines;
+        s.settings.board.layout = billboard::Layout::pieces;
     s.settings.board.data_bytes =
         s.heavy ? kPartitions.back() : kPartitions.at(random.below(kPartitions.size()));
     s.timing = rmem::parse_timing(s.heavy ? "none" : kTimings.at(random.below(kTimings.size())));

@@ -28,7 +28,7 @@ rmem::RingConfig ring_of(LinkKind link, unsigned ranks, const BoardConfig& board
 TEST(BillboardEnvironment, finds_layout_and_partition_of_a_ring_again) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring, LinkKind::udp}) {
         for (const unsigned ranks : {1U, 2U, 3U, 17U, 256U}) {
-            for (const Layout layout : {Layout::inline_slots, Layout::paper}) {
+            for (const Layout layout : {Layout::lines, Layout::paper}) {
                 for (const std::size_t bytes : {std::size_t{1024}, std::size_t{1028},
                                                 std::size_t{65536}, std::size_t{1'000'000}}) {
                     const auto found = board_of(ring_of(link, ranks, {layout, bytes}));

@@ -36,13 +36,13 @@ void run_seeds(billboard::Layout layout, LinkKind link = LinkKind::direct) {
 }
 
 TEST(HostilePeers, harm_nobody_on_direct_inline) {
-    run_seeds<false, billboard::LineBoard>(billboard::Layout::inline_slots);
+    run_seeds<false, billboard::LineBoard>(billboard::Layout::lines);
 }
 TEST(HostilePeers, harm_nobody_on_direct_paper) {
     run_seeds<false, billboard::PaperBoard>(billboard::Layout::paper);
 }
 TEST(HostilePeers, harm_nobody_on_replicated_inline) {
-    run_seeds<true, billboard::InlineBoard>(billboard::Layout::inline_slots, LinkKind::ring);
+    run_seeds<true, billboard::LineBoard>(billboard::Layout::lines, LinkKind::ring);
 }
 TEST(HostilePeers, harm_nobody_on_replicated_paper) {
     run_seeds<true, billboard::PaperBoard>(billboard::Layout::paper);
@@ -95,9 +95,10 @@ TEST(HostilePeers, peers_that_post_without_end_do_not_detain_a_rank_that_takes_o
 template <class M>
 class TrustingBoard : public billboard::LineBoard<M> {
 public:
-    using billboard::LineBoard<M>::LineBoard;
+    using Base = billboard::LineBoard<M>;
+    using Base::Base;
     bool peek(unsigned s, billboard::Arrival& a) {
-        const bool found = billboard::LineBoard<M>::peek(s, a);
+        const bool found = Base::peek(s, a);
         a.corrupt = false;
         return found;
     }
@@ -111,8 +112,8 @@ TEST(HostilePeers, harm_a_reader_that_trusts_them) {
         const auto ring = hostile_ring(name.get());
         for (std::uint64_t seed = 0; seed < 300; ++seed) {
             Choices choices(seed);
-            if (!run_among_hostile_peers<false, TrustingBoard>(
-                     ring, billboard::Layout::inline_slots, choices, kSteps)
+            if (!run_among_hostile_peers<false, TrustingBoard>(ring, billboard::Layout::lines,
+                                                               choices, kSteps)
                      .empty()) {
                 ::_exit(3);
             }

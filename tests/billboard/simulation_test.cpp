@@ -36,7 +36,7 @@ WorldConfig world_of(unsigned ranks, const Settings& settings = paper_settings()
 }
 
 Settings inline_settings() {
-    return {{Layout::inline_slots, 8192}, BarrierKind::arrival};
+    return {{Layout::lines, 8192}, BarrierKind::arrival};
 }
 
 /// Sends messages round the ring of ranks, and meets the others in barriers.

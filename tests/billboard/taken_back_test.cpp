@@ -26,7 +26,8 @@ using test::patience;
 
 constexpr std::size_t kPlace = 4096;  // a data partition; four parts fill it
 /// More parts than one look takes, however well the sender keeps up with it.
-constexpr std::size_t kLargeBytes = (kMostLooks + kBuffers) * kPlace / 4;
+constexpr std::size_t kLargeBytes =
+    (kMostLooks<LineBoard<rmem::DirectMemory>> + kBuffers) * kPlace / 4;
 
 class TakenBack : public ::testing::Test {
 protected:

@@ -84,9 +84,9 @@ protected:
     rmem::test::RingName name_;
 };
 
-constexpr Kind kThreadKinds[] = {{rmem::LinkKind::direct, Layout::inline_slots},
+constexpr Kind kThreadKinds[] = {{rmem::LinkKind::direct, Layout::lines},
                                  {rmem::LinkKind::direct, Layout::paper},
-                                 {rmem::LinkKind::ring, Layout::inline_slots},
+                                 {rmem::LinkKind::ring, Layout::lines},
                                  {rmem::LinkKind::ring, Layout::paper}};
 INSTANTIATE_TEST_SUITE_P(On, Threads, ::testing::ValuesIn(kThreadKinds), kind_name);
 

@@ -5,7 +5,6 @@
 /// pair of ranks. `Walk` makes random steps on them.
 /// Thread safety: one thread. Errors: std::logic_error after the first wrong step.
 
-#include "billboard/boards/inline_board.hpp"
 #include "billboard/boards/line_board.hpp"
 #include "billboard/boards/paper_board.hpp"
 #include "tests/support/plain_memory.hpp"
@@ -19,7 +18,6 @@
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace billboard::test {
@@ -35,33 +33,25 @@ inline void require(bool right, const char* what) {
     if (!right) throw std::logic_error(what);
 }
 
-template <template <class> class BoardOf, bool Replicated, bool Far = false>
+template <template <class> class BoardOf, bool Replicated>
 struct Kind {
-    using Memory = PlainMemory<Replicated, Far>;
+    using Memory = PlainMemory<Replicated>;
     using Board = BoardOf<Memory>;
     static constexpr bool kIsInline = Board::kInlineBytes != 0;
-    static constexpr bool kIsFar = Far;
-    static constexpr bool kIsLines = std::is_same_v<Board, LineBoard<Memory>>;
     /// Messages that wait for their receiver, at most.
-    static constexpr unsigned kSlots = kIsLines ? Board::kMostUnread : Far ? kFarSlots : kNearSlots;
+    static constexpr unsigned kSlots = Board::kMostUnread;
     /// Messages for which there is room when all before were taken, and no answer came.
-    static constexpr unsigned kCertain = kIsLines ? 12 : Far ? kFarSlots / 2 + 1 : kNearSlots;
-    static constexpr Layout kLayout = kIsLines    ? Layout::lines
-                                      : kIsInline ? Layout::inline_slots
-                                                  : Layout::paper;
-    static constexpr std::size_t kMostBytes = kIsLines ? kMostLineBytes : kInlineBytes;
-    static constexpr const char* kName = kIsLines     ? Replicated ? "lines_replicated" : "lines"
-                                         : Far        ? "inline_far"
-                                         : kIsInline  ? Replicated ? "inline_replicated" : "inline"
-                                         : Replicated ? "paper_replicated"
-                                                      : "paper";
+    static constexpr unsigned kCertain = kIsInline ? 12 : kBuffers;
+    static constexpr Layout kLayout = kIsInline ? Layout::lines : Layout::paper;
+    static constexpr std::size_t kMostBytes = kIsInline ? kMostLineBytes : kInlineBytes;
+    static constexpr const char* kName = !kIsInline    ? Replicated ? "paper_replicated" : "paper"
+                                         : !Replicated ? "inline"
+                                         : Board::kHasShortCalls ? "inline_in_pieces"
+                                                                 : "inline_replicated";
 };
 
-inline Geometry geometry_of(Layout layout, unsigned ranks, bool is_far = false) {
+inline Geometry geometry_of(Layout layout, unsigned ranks) {
     rmem::RingConfig config;
-    config.link = is_far                    ? rmem::LinkKind::udp
-                  : layout == Layout::lines ? rmem::LinkKind::direct
-                                            : rmem::LinkKind::ring;
     config.ranks = config.nodes = ranks;
     config.user_bytes = 0;
     return {config, {layout, kMinDataBytes}};
@@ -77,7 +67,7 @@ public:
     explicit Ranks(unsigned ranks, Seen seen = Seen::at_once)
         : ranks_(ranks),
           seen_(seen),
-          geometry_(geometry_of(K::kLayout, ranks, K::kIsFar)),
+          geometry_(geometry_of(K::kLayout, ranks)),
           banks_(ranks, geometry_.region_bytes(), seen),
           incarnation_(ranks, 1),
           pairs_(std::size_t{ranks} * ranks),
@@ -114,9 +104,8 @@ public:
         if (!K::kIsInline || !p.tx_open) return room;
         require(!room || p.sent.size() < K::kSlots, "there is no room beyond the last slot");
         // A receiver that has taken this number has told, without being asked.
-        const bool told =
-            saw_all && (K::kIsLines ? p.sent.empty() : p.sent.size() + told_every() <= K::kSlots);
-        require(room || !told, "there is room after the receiver has taken what it was sent");
+        require(room || !saw_all || !p.sent.empty(),
+                "there is room after the receiver has taken what it was sent");
         return room;
     }
 
@@ -127,7 +116,7 @@ public:
             if (!room(from, to)) return false;
             const Payload payload = payload_of(++id_);
             bool is_posted = false;
-            if constexpr (K::kIsLines)
+            if constexpr (Board::kHasShortCalls)
                 is_posted =
                     id_ % 2 == 0 && board(from).post_at_once(to, cls, payload.data(), bytes);
             if (!is_posted) board(from).post_inline(to, cls, payload.data(), bytes);
@@ -165,7 +154,7 @@ public:
         const bool has = board(to).has_next(from);
         const bool shows = board(to).peek(from, a);
         // A message in lines is there when its beginning is, and shown when it is there whole.
-        const bool is_coming = K::kIsLines && has && !shows && !sees_all(from, to);
+        const bool is_coming = K::kIsInline && has && !shows && !sees_all(from, to);
         require(shows == has || is_coming, "has_next and peek say the same");
         require(!has || !p.sent.empty(), "nothing is shown that was not sent or was taken");
         require(shows || p.sent.empty() || !sees_all(from, to), "what was sent is shown");
@@ -188,15 +177,13 @@ public:
         } else {
             Pair& p = pair(from, to);
             Payload buf;
-            const bool had = board(to).has_next(from) && (!K::kIsLines || sees_all(from, to));
+            const bool had = board(to).has_next(from) && sees_all(from, to);
             int length = -1;
-            if constexpr (K::kIsLines)
-                if (cap % 2 == 0) length = board(to).receive_at_once(from, cls, buf.data(), cap);
+            if (cap % 2 == 0) length = board(to).receive_at_once(from, cls, buf.data(), cap);
             if (length < 0) length = board(to).receive_head(from, cls, buf.data(), cap);
             if (length < 0) {
-                const bool fits =
-                    had && p.sent.front().is_inline && p.sent.front().cls == cls &&
-                    p.sent.front().bytes <= std::min(cap, K::kIsLines ? cap : kHeadBytes);
+                const bool fits = had && p.sent.front().is_inline && p.sent.front().cls == cls &&
+                                  p.sent.front().bytes <= cap;
                 require(!fits, "what is whole, of that class and fits is received");
                 return false;
             }
@@ -302,11 +289,6 @@ private:
         bool tx_open = false;
     };
 
-    /// Messages taken that the receiver may leave untold, and one.
-    static constexpr std::size_t told_every() {
-        if constexpr (K::kIsInline) return Board::kTellEvery;
-        return 0;
-    }
     Pair& pair(unsigned from, unsigned to) { return pairs_[std::size_t{from} * ranks_ + to]; }
     bool sees_all(unsigned a, unsigned b) {
         return seen_ == Seen::at_once || a == b || banks_.all_seen(a, b);
@@ -431,7 +413,7 @@ private:
     void send(unsigned from, unsigned to) {
         const Class cls = one_in(4) ? Class::mpi : Class::user;
         unsigned bytes = one_in(4) ? one_of(kInlineBytes + 1) : one_of(kHeadBytes + 1);
-        if (K::kIsLines && one_in(8)) {
+        if (K::kIsInline && one_in(8)) {
             const auto most = static_cast<unsigned>(all_.geometry().most_line_bytes());
             bytes = one_of(std::min(one_in(4) ? most : 200U, most) + 1);
         }

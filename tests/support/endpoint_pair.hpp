@@ -30,7 +30,7 @@ struct RingOfTwo {
 /// A data partition of this many bytes.
 inline RingOfTwo ring_of_two(const std::string& name, std::size_t data_bytes,
                              std::int64_t bound_ns = 0, unsigned ranks = 2,
-                             Layout layout = Layout::inline_slots,
+                             Layout layout = Layout::lines,
                              rmem::LinkKind link = rmem::LinkKind::direct) {
     RingOfTwo two;
     two.settings.board = {layout, data_bytes};
@@ -58,7 +58,7 @@ inline Endpoints open_ranks(const std::string& name, unsigned ranks, std::size_t
                             std::int64_t bound_ns = 0,
                             rmem::LinkKind link = rmem::LinkKind::direct) {
     const auto [ring, settings] =
-        ring_of_two(name, data_bytes, bound_ns, ranks, Layout::inline_slots, link);
+        ring_of_two(name, data_bytes, bound_ns, ranks, Layout::lines, link);
     Endpoints all{ring, settings, {}};
     all.ranks.resize(ranks);
     std::vector<std::thread> threads;

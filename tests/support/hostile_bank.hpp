@@ -217,14 +217,10 @@ private:
                             : geometry_.bell(owner, writer)}) {
                     mark(word, kWordBytes, is_mine);
                 }
-                for (unsigned i = 0; !paper && i < geometry_.fifo_slots(); ++i)
-                    mark(geometry_.slots(owner, writer) + i * kLineBytes, kHalf, is_mine);
-                if (geometry_.layout() == billboard::Layout::lines) {
-                    mark(geometry_.position(owner, writer), kWordBytes, is_mine);
-                    mark(geometry_.lines(owner, writer), geometry_.lines() * kLineBytes, is_mine);
-                } else if (!paper) {
-                    mark(geometry_.tails(owner, writer), geometry_.fifo_slots() * kHalf, is_mine);
-                }
+                if (paper) return;
+                mark(geometry_.slot(owner, writer), kHalf, is_mine);
+                mark(geometry_.position(owner, writer), kWordBytes, is_mine);
+                mark(geometry_.lines(owner, writer), geometry_.lines() * kLineBytes, is_mine);
             };
             if (s != kMe) {
                 shared(kMe, s, false);
@@ -302,24 +298,9 @@ private:
             return put(flags, get(flags) ^ (1U << buffer));
         }
         put(geometry_.filled(s, buffer), some_length());
-        if (geometry_.layout() == billboard::Layout::lines) return post_lines(s, buffer, d);
-        // The next that rank 0 takes is one of those that it has not told to have consumed.
-        const std::uint32_t told = get(geometry_.consumed(s, kMe));
-        const std::uint32_t count = billboard::count_of_word(told) + choices_.below(5);
-        const unsigned place = choices_.below(2) == 0 ? 0 : choices_.below(geometry_.fifo_slots());
-        const std::size_t slot = geometry_.slots(kMe, s) + place * kLineBytes;
-        const unsigned kind = choices_.below(16) == 0 ? choices_.below(8) : choices_.below(3);
-        std::uint32_t low = buffer;
-        if (kind == 0) low = choices_.below(64);
-        if (choices_.below(16) == 0) low = choices_.below(64);
-        put_descriptor(kind == 2 ? geometry_.descriptor(s, buffer) : slot + kWordBytes, d);
-        const std::uint32_t epoch = (kMyIncarnation + get(geometry_.incarnation(s))) & 0xff;
-        const std::uint32_t toggle = ~get(slot) & (1U << 25);
-        put(slot, (count + 1) << 26 | toggle | choices_.below(16) << 21 | epoch << 13 |
-                      static_cast<std::uint32_t>(cls) << 9 | kind << 6 | low);
-        put(geometry_.bell(kMe, s), count + 1);
+        post_lines(s, buffer, d);
     }
-    /// The same where the layout is `lines`: in the slot, or in a line that rank 0 may be at.
+    /// The same where the layout is `inline`: in the slot, or in a line that rank 0 may be at.
     void post_lines(unsigned s, unsigned buffer, const billboard::Descriptor& d) {
         const std::uint32_t epoch = kMyIncarnation + get(geometry_.incarnation(s));
         const std::uint32_t kind = choices_.below(16) == 0 ? choices_.below(4) : choices_.below(3);
@@ -327,7 +308,7 @@ private:
         put_descriptor(geometry_.descriptor(s, buffer), d);
         put(geometry_.bell(kMe, s), get(geometry_.consumed(s, kMe)) + choices_.below(5));
         if (choices_.below(2) == 0) {
-            const std::size_t slot = geometry_.slots(kMe, s);
+            const std::size_t slot = geometry_.slot(kMe, s);
             put_descriptor(slot + kWordBytes, d);
             const std::uint32_t low =
                 kind == 0 || choices_.below(16) == 0 ? choices_.below(64) : buffer;
@@ -335,7 +316,7 @@ private:
                                  choices_.below(1024) << 13 | cls << 9 | kind << 6 | low);
         }
         const std::uint32_t lines = geometry_.lines();
-        const std::uint32_t number = get(geometry_.position(s, kMe)) + choices_.below(6);
+        const std::uint32_t number = get(geometry_.position(s, kMe)) - lines + choices_.below(6);
         const std::size_t line = geometry_.lines(kMe, s) + number % lines * kLineBytes;
         std::uint32_t at = choices_.below(4) == 0 ? choices_.below(15) : 0;
         for (; at < 15; at += 1 + choices_.below(6)) {  // headers, where one may be looked for
@@ -416,6 +397,11 @@ public:
     bool room(std::size_t) { return !Replicated || bank_.often(); }
     void write(std::size_t offset, const void* from, std::size_t bytes) {
         bank_.store(offset, from, bytes);
+    }
+    static constexpr std::size_t kMostPostWords = Replicated ? rmem::kLinePostWords : 0;
+    void post(std::size_t offset, const std::uint32_t* words, std::size_t count) {
+        if (count > 1) write(offset + kWordBytes, words + 1, (count - 1) * kWordBytes);
+        post_word(offset, *words);
     }
     void publish(std::size_t, std::size_t) {}
     void post_word(std::size_t offset, std::uint32_t value) {

@@ -111,11 +111,11 @@ private:
     std::minstd_rand chance_;
 };
 
-template <bool Replicated, bool Far = false>
+template <bool Replicated>
 class PlainMemory {
 public:
     static constexpr bool kReplicated = Replicated;
-    static constexpr bool kFar = Far;
+    static constexpr bool kFar = false;
     static constexpr bool kHasDescriptors = false;
 
     PlainMemory(PlainBanks& banks, unsigned rank) : banks_(&banks), rank_(rank) {}
@@ -133,6 +133,11 @@ public:
     }
     void publish(std::size_t offset, std::size_t bytes) { banks_->publish(rank_, offset, bytes); }
     void post_word(std::size_t offset, std::uint32_t value) { banks_->store(rank_, offset, value); }
+    static constexpr std::size_t kMostPostWords = Replicated ? rmem::kLinePostWords : 0;
+    void post(std::size_t offset, const std::uint32_t* words, std::size_t count) {
+        if (count > 1) write(offset + kWordBytes, words + 1, (count - 1) * kWordBytes);
+        post_word(offset, *words);
+    }
     void write_lazy(std::size_t offset, std::uint32_t value) { post_word(offset, value); }
     void commit() {}
     void notify(unsigned) {}

@@ -51,6 +51,7 @@ public:
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
     static constexpr bool kFar = false;
+    static constexpr std::size_t kMostPostWords = kMaxRecordWords;
     static constexpr unsigned kRefusalsPerYield = 64;
     static constexpr unsigned kCallsPerRun = 64;   ///< of progress(), where there is nothing to do
     static constexpr unsigned kSleepsPerRun = 16;  ///< of kMaxSleepNs that nobody ended
@@ -75,10 +76,10 @@ public:
         return true;
     }
     /// Where the wire takes time it is one of cards, which promise no order inside a write.
-    void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes) {
-        if (!takes_time_) return BankWriter::post(offset, flag, from, bytes);
-        if (bytes != 0) write(offset + kWordBytes, from, bytes);
-        post_word(offset, flag);
+    void post(std::size_t offset, const std::uint32_t* words, std::size_t count) {
+        if (!takes_time_) return BankWriter::post(offset, words, count);
+        if (count > 1) write(offset + kWordBytes, words + 1, (count - 1) * kWordBytes);
+        post_word(offset, *words);
     }
     void progress() {
         if (!engine_.is_idle() || ++unrun_ % kCallsPerRun == 0) run_idly();

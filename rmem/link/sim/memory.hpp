@@ -31,6 +31,7 @@ public:
     static constexpr bool kReplicated = true;
     static constexpr bool kFar = false;
     static constexpr bool kHasDescriptors = false;
+    static constexpr std::size_t kMostPostWords = kLinePostWords;
 
     explicit SimMemory(Process& process);
     explicit SimMemory(Membership& member, const Options& = {}) : SimMemory(member.process()) {}
@@ -49,6 +50,11 @@ public:
     void write(std::size_t offset, const void* from, std::size_t bytes);
     void publish(std::size_t offset, std::size_t bytes) { write(offset, bank_ + offset, bytes); }
     void post_word(std::size_t offset, std::uint32_t value) { write(offset, &value, sizeof value); }
+    /// A card promises no order inside a write.
+    void post(std::size_t offset, const std::uint32_t* words, std::size_t count) {
+        if (count > 1) write(offset + kWordBytes, words + 1, (count - 1) * kWordBytes);
+        post_word(offset, *words);
+    }
     void write_lazy(std::size_t offset, std::uint32_t value) { post_word(offset, value); }
     static void commit() noexcept {}
     static void notify(unsigned) noexcept {}

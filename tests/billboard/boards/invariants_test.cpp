@@ -29,13 +29,6 @@ struct Alone {
     Board board{memory, geometry, 0};
 };
 
-TEST(InlineBoardDeathTest, checks_that_there_is_a_slot_for_what_is_posted) {
-    Alone<InlineBoard<SimulatedMemory>> alone(Layout::inline_slots);
-    for (unsigned i = 0; i < kNearSlots; ++i) alone.board.post_inline(0, Class::user, nullptr, 0);
-    EXPECT_FALSE(alone.board.tx_room(0));
-    EXPECT_BROKEN(alone.board.post_inline(0, Class::user, nullptr, 0));
-}
-
 TEST(LineBoardDeathTest, checks_that_there_is_room_for_what_is_posted) {
     Alone<LineBoard<SimulatedMemory>> alone(Layout::lines);
     while (alone.board.tx_room(0)) alone.board.post_inline(0, Class::user, nullptr, 0);

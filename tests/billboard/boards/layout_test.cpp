@@ -33,7 +33,7 @@ TEST(Layout, the_region_shares_no_page_with_the_users_memory) {
         rmem::RingConfig config;
         config.ranks = config.nodes = 2;
         config.user_bytes = user_bytes;
-        const Geometry geometry(config, BoardConfig{Layout::inline_slots, 4096});
+        const Geometry geometry(config, BoardConfig{Layout::lines, 4096});
         EXPECT_EQ(geometry.incarnation(0) % 4096, 0U);
         EXPECT_GE(geometry.incarnation(0), user_bytes);
     }

@@ -30,7 +30,7 @@ struct PlantedBug {
 namespace {
 
 using rmem::DirectMemory;
-using Own = OwnRank<DirectMemory, InlineBoard>;
+using Own = OwnRank<DirectMemory, LineBoard>;
 
 /// The parts of a rank that is alone in its ring, which is not open yet.
 class Parts : public ::testing::Test {
@@ -105,9 +105,10 @@ TEST_F(Parts, taking_notices_a_rank_that_cannot_be_next) {
 
 /// There is room on it for whom nobody is connected to.
 template <class M>
-class EagerBoard : public InlineBoard<M> {
+class EagerBoard : public LineBoard<M> {
 public:
-    using InlineBoard<M>::InlineBoard;
+    using Base = LineBoard<M>;
+    using Base::Base;
     bool tx_room(unsigned) { return true; }
 };
 

@@ -11,8 +11,7 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr std::size_t kMostPostWords = 1 + kMaxPostBytes / kWordBytes;
-static_assert(kMostPostWords <= most_batch_words(kLeastPayload));
+static_assert(kLinePostWords <= most_batch_words(kLeastPayload));
 
 }  // namespace
 
@@ -228,7 +227,7 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
         const std::size_t part = std::min(words, batch_.record_room());
         // A flag and what lies behind it (rmem/link/memory.hpp: Posts) come together, or the flag
         // would come first.
-        if (part == 0 || (part < words && words <= kMostPostWords)) {
+        if (part == 0 || (part < words && words <= kLinePostWords)) {
             send_batch(Length::full, now);
             continue;
         }

@@ -183,9 +183,9 @@ using UdpMemoryPosts = UdpMemoryUnderLoad;
 
 TEST_F(UdpMemoryPosts, a_flag_and_what_lies_behind_it_are_one_write) {
     open(true);
-    const std::array<std::uint32_t, 2> message{7, 8};
+    const std::array<std::uint32_t, 3> message{++value, 7, 8};
     const std::uint64_t before = ring->rank(0).link.get(LinkCounter::writes_sent);
-    memory->post(0, ++value, message.data(), sizeof message);
+    memory->post(0, message.data(), message.size());
     memory->commit();
     EXPECT_EQ(ring->rank(0).link.get(LinkCounter::writes_sent), before + 1);
     EXPECT_TRUE(arrives());
@@ -196,21 +196,20 @@ TEST_F(UdpMemoryPosts, a_flag_and_what_lies_behind_it_are_one_write) {
 /// The other node's bank is filled by another thread than this one, which reads it.
 TEST_F(UdpMemoryPosts, a_reader_that_sees_the_flag_sees_what_lies_behind_it) {
     open(true);
-    std::array<std::uint32_t, kMaxPostBytes / 4> message{};
+    std::array<std::uint32_t, kLinePostWords> message{};
     std::jthread posting([&] {
         for (std::uint32_t i = 1; i <= kMany; ++i) {
             message.fill(i);
             while (!memory->room(64)) memory->progress();
-            memory->post(0, i, message.data(), sizeof message);
+            memory->post(0, message.data(), message.size());
             memory->commit();
         }
         memory->flush(soon());
     });
     for (std::uint32_t flag = 0; flag < kMany;) {
         flag = word_of(others_bank, 0);
-        for (std::size_t at = 4; at <= kMaxPostBytes; at += 4) {
-            ASSERT_GE(word_of(others_bank, at), flag);
-        }
+        for (std::size_t i = 1; i < message.size(); ++i)
+            ASSERT_GE(word_of(others_bank, i * 4), flag);
     }
 }
 

@@ -161,7 +161,7 @@ TEST(Exchange, echoes_another_node_now_and_then_and_not_in_each_datagram) {
 
 /// Its words would come after the flag in front of them.
 TEST(Exchange, cuts_no_write_as_short_as_a_flag_with_what_lies_behind_it) {
-    constexpr std::size_t kWords = 1 + kMaxPostBytes / kWordBytes;
+    constexpr std::size_t kWords = kLinePostWords;
     for (std::size_t room = 0; room < 2 * kWords; ++room) {
         Hosts hosts(2);
         const auto& bank = hosts.all[0]->bank;
