@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "remote/client.hpp"
 
-#include "rmem/base/clock.hpp"
 #include "rmem/base/failures.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -21,12 +21,20 @@ namespace {
 constexpr int kIdleMs = 100;
 constexpr std::size_t kReceiveBytes = std::size_t{64} << 10;
 constexpr std::int64_t kNsPerMs = 1'000'000;
+/// A sleep without a limit is slept in parts, which no clock overflows by.
+constexpr std::int64_t kLongestSleepNs = 3'600'000'000'000;
 
 std::vector<std::byte> frame_of(Kind kind, const auto&... fields) {
     std::vector<std::byte> bytes;
     FrameWriter frame(bytes, kind);
     (frame.put(fields), ...);
     return bytes;
+}
+
+int no_interrupt(unsigned number) {
+    return rmem::fail(RMEM_EINVAL,
+                      fmt::format("there is no interrupt {}; their numbers are 0 to {}", number,
+                                  RMEM_INTERRUPT_NUMBERS - 1));
 }
 
 int not_spoken(Kind kind) {
@@ -124,6 +132,23 @@ int Client::post(const Bytes& frame, std::uint64_t* number) {
     return RMEM_OK;
 }
 
+int Client::check_range(std::uint64_t offset, std::size_t bytes) const {
+    const std::uint64_t size = welcome_.memory_bytes;
+    if (offset <= size && bytes <= size - offset) return RMEM_OK;
+    return rmem::fail(RMEM_EINVAL,
+                      fmt::format("{} bytes at {:#x} are not within the memory of the node at {}, "
+                                  "which has {} bytes; give a range inside it",
+                                  bytes, offset, where_, size));
+}
+
+int Client::check_word(std::uint64_t offset) const {
+    const int code = check_range(offset, kWordBytes);
+    if (code < 0 || offset % kWordBytes == 0) return code;
+    return rmem::fail(RMEM_EINVAL, fmt::format("{:#x} is not the offset of a word; give a multiple "
+                                               "of {}",
+                                               offset, kWordBytes));
+}
+
 /// The failure that the server tells.
 int Client::failed(const Frame& frame) {
     FieldReader fields(frame.body);
@@ -163,8 +188,9 @@ int Client::ask_number(const Bytes& frame, std::uint64_t& number) {
 }
 
 int Client::read(std::uint64_t offset, std::span<std::byte> to) {
+    int code = check_range(offset, to.size());
+    if (code < 0) return code;
     send_stores(offset, to.size());
-    int code = RMEM_OK;
     do {
         const auto part = to.first(std::min(to.size(), kMostDataBytes));
         code = ask(frame_of(Kind::read, offset, static_cast<std::uint32_t>(part.size())),
@@ -176,9 +202,10 @@ int Client::read(std::uint64_t offset, std::span<std::byte> to) {
 }
 
 int Client::write(std::uint64_t offset, std::span<const std::byte> data) {
+    int code = check_range(offset, data.size());
+    if (code < 0) return code;
     send_stores(offset, data.size());
     const Lock lock(view_mutex_);
-    int code = RMEM_OK;
     do {
         const auto part = data.first(std::min(data.size(), kMostDataBytes));
         std::uint64_t number = 0;
@@ -191,22 +218,43 @@ int Client::write(std::uint64_t offset, std::span<const std::byte> data) {
 }
 
 int Client::send_interrupt(int to, std::uint32_t number, std::uint32_t value) {
+    if (to != RMEM_ALL_NODES && (to < 0 || static_cast<unsigned>(to) >= welcome_.nodes)) {
+        return rmem::fail(RMEM_ERANK, fmt::format("there is no node {} in the ring of {} nodes; "
+                                                  "they count from 0",
+                                                  to, welcome_.nodes));
+    }
+    if (number >= RMEM_INTERRUPT_NUMBERS) return no_interrupt(number);
     send_stores();
     return post(frame_of(Kind::send, static_cast<std::uint32_t>(to), number, value));
 }
 
 int Client::accept_interrupts(std::uint64_t numbers) {
+    if (numbers >> RMEM_INTERRUPT_NUMBERS != 0)
+        return no_interrupt(static_cast<unsigned>(std::bit_width(numbers)) - 1);
     return ask(frame_of(Kind::accept, numbers), Kind::done, {});
 }
 
 int Client::flush(std::int64_t timeout_ns) {
     send_stores();
-    const auto longest_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(timeout_ns, 0));
-    return ask(frame_of(Kind::flush, longest_ns), Kind::done, {});
+    const auto deadline = rmem::Deadline::in(timeout_ns);
+    for (;;) {
+        // The server answers in time; then other threads' calls are made, too.
+        const std::int64_t now_ns = rmem::program_now_ns();
+        const std::int64_t left_ns = deadline.passed(now_ns) ? 0 : deadline.at_ns - now_ns;
+        std::uint64_t flushed = 0;
+        const int code =
+            ask_number(frame_of(Kind::flush, static_cast<std::uint64_t>(left_ns)), flushed);
+        if (code == RMEM_ETIMEDOUT && !deadline.passed(rmem::program_now_ns())) continue;
+        if (code < 0 || flushed != RMEM_ALONE) return code;
+        return rmem::fail(RMEM_ALONE,
+                          "no other node of the ring is there, so nobody else has what "
+                          "was flushed");
+    }
 }
 
 int Client::counter(std::string_view name, std::uint64_t& value) {
-    return ask_number(frame_of(Kind::counter, name), value);
+    // No counter's name is as long as what the protocol has.
+    return ask_number(frame_of(Kind::counter, name.substr(0, kMostNameBytes)), value);
 }
 
 int Client::is_alive(unsigned rank) {
@@ -349,14 +397,23 @@ bool Client::take(const Frame& frame) {
     return fields.is_whole();
 }
 
+template <class Wanted>
+void Client::await(Lock& lock, rmem::Deadline deadline, Wanted wanted) {
+    const auto is_over = [&] { return !ended_.empty() || wanted(); };
+    while (!is_over()) {
+        const std::int64_t now_ns = rmem::program_now_ns();
+        if (deadline.passed(now_ns)) return;
+        const std::int64_t sleep_ns = std::min(deadline.at_ns - now_ns, kLongestSleepNs);
+        has_news_.wait_for(lock, std::chrono::nanoseconds(sleep_ns), is_over);
+    }
+}
+
 int Client::next_interrupt(rmem_interrupt& interrupt, std::int64_t timeout_ns) {
-    const auto is_over = [this] { return !interrupts_.empty() || !ended_.empty(); };
     Lock lock(news_mutex_);
-    has_news_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(timeout_ns, 0)),
-                       is_over);
+    await(lock, rmem::Deadline::in(timeout_ns), [this] { return !interrupts_.empty(); });
     if (interrupts_.empty()) {
         if (!ended_.empty()) return rmem::fail(RMEM_EPEER, ended_);
-        return rmem::fail(RMEM_ETIMEDOUT, "no interrupt came in time");
+        return rmem::fail(RMEM_ETIMEDOUT, "no interrupt came within the deadline");
     }
     interrupt = interrupts_.front();
     interrupts_.pop_front();
@@ -367,18 +424,26 @@ int Client::on_interrupt(Callback function, void* with) {
     const Lock lock(news_mutex_);
     callback_ = function;
     with_ = with;
-    if (!callback_thread_) callback_thread_.emplace("rmem-interrupts", [this] { call_back(); });
+    has_news_.notify_all();
+    if (callback_thread_) return RMEM_OK;
+    const auto end_sleep = [this] {
+        {
+            const Lock closing(news_mutex_);
+            is_closing_ = true;
+        }
+        has_news_.notify_all();
+    };
+    callback_thread_.emplace(
+        "rmem-interrupts", [this] { call_back(); }, end_sleep);
     return RMEM_OK;
 }
 
 void Client::call_back() {
     Lock lock(news_mutex_);
     for (;;) {
-        // In slices: its end is asked for, and not told.
-        has_news_.wait_for(lock, std::chrono::milliseconds(kIdleMs),
-                           [this] { return callback_ != nullptr && !interrupts_.empty(); });
-        if (callback_thread_->is_stopping() || !ended_.empty()) return;
-        if (callback_ == nullptr || interrupts_.empty()) continue;
+        await(lock, rmem::Deadline::never(),
+              [this] { return is_closing_ || (callback_ != nullptr && !interrupts_.empty()); });
+        if (is_closing_ || !ended_.empty()) return;
         const rmem_interrupt next = interrupts_.front();
         interrupts_.pop_front();
         const Callback function = callback_;

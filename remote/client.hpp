@@ -13,12 +13,16 @@
 /// Errors: the constructor throws `rmem::Error`. Calls return codes of rmem.h, with the sentence in
 ///   rmem_last_error(): RMEM_EPEER when the connection has ended, which one line on stderr says,
 ///   too. It does not come back.
+/// Fork: a child inherits the object without threads, and with a connection that is its parent's:
+///   is_inherited() says so, and no other call may be made, nor the destructor.
 /// Trust: what the server sends is bounded before it is used.
 /// Units: bytes, nanoseconds.
 
 #include "remote/protocol.hpp"
 #include "remote/socket.hpp"
 #include "remote/view.hpp"
+#include "rmem/base/at_fork.hpp"
+#include "rmem/base/clock.hpp"
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/rmem.h"
 
@@ -36,7 +40,7 @@
 
 namespace remote {
 
-class Client {
+class Client final : rmem::AtFork {
 public:
     using Callback = void (*)(void* with, const rmem_interrupt* interrupt);
 
@@ -51,6 +55,9 @@ public:
     Client& operator=(const Client&) = delete;
 
     const Welcome& node() const { return welcome_; }
+    [[nodiscard]] bool is_inherited() const { return is_inherited_; }
+    /// RMEM_EINVAL: there is no word of the memory at that offset.
+    int check_word(std::uint64_t offset) const;
     /// RMEM_EPEER: the connection has ended.
     int state();
 
@@ -73,6 +80,8 @@ private:
     using Bytes = std::vector<std::byte>;
     using Lock = std::unique_lock<std::mutex>;
 
+    void in_child() noexcept override { is_inherited_ = true; }
+
     // ---- Calls
     void greet(Socket& socket, Channel channel);
     bool take_frame(Socket& socket, FrameQueue& frames);
@@ -80,6 +89,7 @@ private:
     int ask(const Bytes& frame, Kind kind, std::span<std::byte> answer);
     int ask_number(const Bytes& frame, std::uint64_t& number);
     int failed(const Frame& frame);
+    int check_range(std::uint64_t offset, std::size_t bytes) const;
     void end(const std::string& why);
     std::uint64_t send_store(std::uint64_t offset, std::span<const std::byte> data);
     void send_stores();
@@ -90,8 +100,12 @@ private:
     bool take_news(FrameQueue& frames);
     bool take(const Frame& frame);
     bool has_view();
+    /// Until there is something of `wanted`, or the connection has ended.
+    template <class Wanted>
+    void await(Lock& lock, rmem::Deadline deadline, Wanted wanted);
     void call_back();
 
+    bool is_inherited_ = false;  ///< by a fork()ed child
     const std::string where_;
     Socket calls_;
     FrameQueue answers_;
@@ -115,6 +129,7 @@ private:
     std::uint64_t missed_ = 0;
     Callback callback_ = nullptr;
     void* with_ = nullptr;
+    bool is_closing_ = false;
 
     std::optional<rmem::HelperThread> callback_thread_;
     std::optional<rmem::HelperThread> news_thread_;

@@ -36,6 +36,7 @@ inline constexpr std::uint16_t kFirstPort = 5565;
 inline constexpr std::size_t kHeaderBytes = 8;
 /// Of the memory, in one frame. More is several frames.
 inline constexpr std::size_t kMostDataBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kMostNameBytes = 64;  ///< of a counter
 inline constexpr std::size_t kMostBodyBytes = kMostDataBytes + 64;
 /// What is mapped is compared in pages.
 inline constexpr std::size_t kPageBytes = 4096;
@@ -49,7 +50,7 @@ enum class Kind : std::uint16_t {
     write,      ///< offset, data to the end; no answer
     send,       ///< node or -1 (32), number (32), value (32); no answer
     accept,     ///< numbers of interrupts; done
-    flush,      ///< nanoseconds; done
+    flush,      ///< nanoseconds; number, what rmem_flush returns
     counter,    ///< its name to the end; number
     is_alive,   ///< rank (32); number
     is_member,  ///< number

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Calls of rmem.h, for a node elsewhere: those that programs of cards need, and no others.
+/// Calls of rmem.h, for a node elsewhere: those that programs of cards need, and no others. In a
+/// fork()ed child is_alive and counter are refused, too: their answers come from the server.
 
 #include "remote/rmem_calls.hpp"
 #include "rmem/base/failures.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 struct rmem_node {
     remote::Client client;
@@ -16,7 +19,11 @@ namespace {
 /// Calls `body` with the client.
 template <class Body>
 int on_client(rmem_node* node, Body&& body) noexcept {
-    return rmem::guarded([&] { return body(node->client); });
+    if (node == nullptr) return rmem::no_node();
+    return rmem::guarded([&] {
+        if (node->client.is_inherited()) return rmem::fail(RMEM_EINVAL, rmem::kForkedChild);
+        return body(node->client);
+    });
 }
 
 /// The same where rmem.h promises not to change the node: asking changes the connection alone.
@@ -25,8 +32,18 @@ int on_client(const rmem_node* node, Body&& body) noexcept {
     return on_client(const_cast<rmem_node*>(node), body);
 }
 
-const remote::Welcome& welcome_of(const rmem_node* node) {
-    return node->client.node();
+/// What the node is, which does not change.
+int of_node(const rmem_node* node, std::uint32_t remote::Welcome::*property) {
+    return node == nullptr ? rmem::no_node() : static_cast<int>(node->client.node().*property);
+}
+
+/// Calls `body` with the client, where there is a word at that offset.
+template <class Body>
+int on_word(rmem_node* node, std::size_t offset, Body&& body) noexcept {
+    return on_client(node, [&](remote::Client& client) {
+        const int refused = client.check_word(offset);
+        return refused < 0 ? refused : body(client);
+    });
 }
 
 }  // namespace
@@ -50,24 +67,24 @@ int map_node(rmem_node* node, std::size_t offset, std::size_t bytes, void** memo
 extern "C" {
 
 int rmem_close(rmem_node* node) {
-    delete node;
+    if (node == nullptr || !node->client.is_inherited()) delete node;
     return RMEM_OK;
 }
 
 int rmem_id(const rmem_node* node) {
-    return static_cast<int>(welcome_of(node).node);
+    return of_node(node, &remote::Welcome::node);
 }
 int rmem_nodes(const rmem_node* node) {
-    return static_cast<int>(welcome_of(node).nodes);
+    return of_node(node, &remote::Welcome::nodes);
 }
 int rmem_rank(const rmem_node* node) {
-    return static_cast<int>(welcome_of(node).rank);
+    return of_node(node, &remote::Welcome::rank);
 }
 int rmem_ranks(const rmem_node* node) {
-    return static_cast<int>(welcome_of(node).ranks);
+    return of_node(node, &remote::Welcome::ranks);
 }
 size_t rmem_size(const rmem_node* node) {
-    return welcome_of(node).memory_bytes;
+    return node == nullptr ? 0 : node->client.node().memory_bytes;
 }
 int rmem_is_alive(const rmem_node* node, int rank) {
     return on_client(
@@ -75,29 +92,37 @@ int rmem_is_alive(const rmem_node* node, int rank) {
 }
 int rmem_is_member(const rmem_node* node) {
     const int code = on_client(node, [](remote::Client& client) { return client.is_member(); });
-    return code == 1 ? 1 : 0;
+    return code == RMEM_EPEER ? 0 : code;
 }
 int rmem_counter(const rmem_node* node, const char* name, uint64_t* value) {
+    if (name == nullptr) return rmem::no_place("the counter's name");
+    if (value == nullptr) return rmem::no_place("the counter's value");
     return on_client(node, [&](remote::Client& client) { return client.counter(name, *value); });
 }
 
 uint32_t rmem_load(rmem_node* node, size_t offset) {
-    uint32_t word = 0;
-    const int code = rmem_read(node, offset, &word, sizeof word);
+    std::uint32_t word = 0;
+    const int code = on_word(node, offset, [&](remote::Client& client) {
+        return client.read(offset, std::as_writable_bytes(std::span(&word, 1)));
+    });
     return code < 0 ? 0 : word;
 }
 int rmem_read(rmem_node* node, size_t offset, void* to, size_t bytes) {
+    if (to == nullptr && bytes != 0) return rmem::no_place("what is read");
     return on_client(node, [&](remote::Client& client) {
         return client.read(offset, {static_cast<std::byte*>(to), bytes});
     });
 }
 int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes) {
+    if (from == nullptr && bytes != 0) return rmem::no_place("what is written");
     return on_client(node, [&](remote::Client& client) {
         return client.write(offset, {static_cast<const std::byte*>(from), bytes});
     });
 }
 int rmem_write_word(rmem_node* node, size_t offset, uint32_t value) {
-    return rmem_write(node, offset, &value, sizeof value);
+    return on_word(node, offset, [&](remote::Client& client) {
+        return client.write(offset, std::as_bytes(std::span(&value, 1)));
+    });
 }
 int rmem_flush(rmem_node* node, int64_t timeout_ns) {
     return on_client(node, [&](remote::Client& client) { return client.flush(timeout_ns); });
@@ -115,6 +140,7 @@ int rmem_accept_interrupts(rmem_node* node, uint64_t numbers) {
                      [&](remote::Client& client) { return client.accept_interrupts(numbers); });
 }
 int rmem_next_interrupt(rmem_node* node, rmem_interrupt* interrupt, int64_t timeout_ns) {
+    if (interrupt == nullptr) return rmem::no_place("the interrupt");
     return on_client(node, [&](remote::Client& client) {
         return client.next_interrupt(*interrupt, timeout_ns);
     });
@@ -123,8 +149,10 @@ int rmem_on_interrupt(rmem_node* node, void (*function)(void*, const rmem_interr
     return on_client(node,
                      [&](remote::Client& client) { return client.on_interrupt(function, with); });
 }
-int rmem_interrupt_fd(rmem_node*) {
-    return rmem::fail(RMEM_ESYS, "a node elsewhere has no descriptor; wait for its interrupts");
+int rmem_interrupt_fd(rmem_node* node) {
+    return on_client(node, [](remote::Client&) {
+        return rmem::fail(RMEM_ESYS, "a node elsewhere has no descriptor; wait for its interrupts");
+    });
 }
 
 const char* rmem_last_error(void) {

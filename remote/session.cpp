@@ -13,7 +13,6 @@ namespace remote {
 
 namespace {
 
-constexpr std::size_t kMostNameBytes = 64;
 constexpr std::size_t kMostMaps = 1024;  ///< that are not shown yet
 
 bool has_answer(Kind kind) {
@@ -217,7 +216,7 @@ Session::Step Session::flush(FieldReader fields, std::int64_t now_ns) {
         static_cast<std::int64_t>(std::min<std::uint64_t>(asked_ns, kLongestFlushNs));
     const int code = rmem_flush(node_, 0);
     if (code == RMEM_ETIMEDOUT && !has_waited(now_ns, longest_ns)) return Step::again;
-    return answer(code);
+    return code < 0 ? answer(code) : answer_number(static_cast<std::uint64_t>(code));
 }
 
 Session::Step Session::counter(FieldReader fields) {

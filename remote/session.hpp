@@ -81,7 +81,8 @@ public:
     static constexpr std::size_t kMostInterrupts = 1024;
     /// A write that finds no room for this long has failed.
     static constexpr std::int64_t kLongestWaitForRoomNs = 2'000'000'000;
-    static constexpr std::int64_t kLongestFlushNs = 5'000'000'000;
+    /// A flush is answered after it, so that other threads of the client can call; it asks again.
+    static constexpr std::int64_t kLongestFlushNs = 200'000'000;
 
     /// `number`: by which the client names itself on its second connection.
     Session(rmem_node* node, std::uint64_t number, Twins& twins);

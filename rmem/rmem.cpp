@@ -22,16 +22,9 @@ namespace {
 using rmem::Deadline;
 using rmem::fail;
 using rmem::guarded;
+using rmem::no_node;
+using rmem::no_place;
 using rmem::WriteResult;
-
-[[gnu::cold]] int no_node() {
-    return fail(RMEM_EINVAL, "the node is a null pointer; give one that rmem_open has stored");
-}
-
-[[gnu::cold]] int no_place(const char* what) {
-    return fail(RMEM_EINVAL,
-                fmt::format("the place for {} is a null pointer; give an address", what));
-}
 
 /// Calls `body` with the C++ node.
 template <class Body>

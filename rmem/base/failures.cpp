@@ -4,6 +4,8 @@
 #include "rmem/base/kept_sentence.hpp"
 #include "rmem/base/process_state.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace rmem {
@@ -27,6 +29,15 @@ int fail(int code, std::string_view sentence) {
 
 const char* last_error() noexcept {
     return sentence_of_last_failure.c_str();
+}
+
+int no_node() {
+    return fail(RMEM_EINVAL, "the node is a null pointer; give one that rmem_open has stored");
+}
+
+int no_place(const char* what) {
+    return fail(RMEM_EINVAL,
+                fmt::format("the place for {} is a null pointer; give an address", what));
 }
 
 const char* meaning_of(int code) noexcept {

@@ -19,6 +19,9 @@ namespace rmem {
 
 [[gnu::cold]] RMEM_API int fail(int code, std::string_view sentence);
 RMEM_API const char* last_error() noexcept;
+/// For a null pointer in the place of a node, and of an argument that it names.
+[[gnu::cold]] RMEM_API int no_node();
+[[gnu::cold]] RMEM_API int no_place(const char* what);
 
 /// A code's meaning.
 RMEM_API const char* meaning_of(int code) noexcept;

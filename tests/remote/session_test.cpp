@@ -159,7 +159,7 @@ TEST(Session, makes_calls_in_their_order_in_whatever_pieces_they_come) {
         client.session.receive({&each, 1});
         answers += client.run();
     }
-    EXPECT_EQ(answers, "data 0 5 6 7\ndata 6\nnumber 1\nnumber 1\ndone\n");
+    EXPECT_EQ(answers, "data 0 5 6 7\ndata 6\nnumber 1\nnumber 1\nnumber 0\n");
     EXPECT_EQ(rmem_load(nodes.other(), 16), 7U);
 }
 
@@ -190,7 +190,7 @@ TEST(Session, keeps_the_order_of_writes_that_the_ring_has_no_room_for_at_once) {
     for (std::uint32_t i = 1; i <= kWrites; ++i) client.ask(Kind::write, at(i % 2 * 4), i);
     client.ask(Kind::flush, std::uint64_t{1} << 40);
     client.ask(Kind::read, at(0), 8U);
-    EXPECT_EQ(client.run(), "done\ndata 3000 2999\n");
+    EXPECT_EQ(client.run(), "number 0\ndata 3000 2999\n");
     EXPECT_EQ(rmem_load(nodes.other(), 0), kWrites);
 }
 
