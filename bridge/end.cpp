@@ -10,7 +10,7 @@
 
 namespace bridge {
 
-using remote::FieldReader;
+using rmem::FieldReader;
 
 namespace {
 
@@ -104,7 +104,7 @@ std::int64_t End::due_ns(std::int64_t now_ns) const {
 
 // ---- What the other end says
 
-bool End::take(const remote::Frame& message, std::int64_t now_ns) {
+bool End::take(const rmem::Frame& message, std::int64_t now_ns) {
     const Kind kind = kind_of(message);
     if (kind == Kind::open) return !is_open_ && take_open(message.body);
     if (!is_open_) return false;

@@ -56,7 +56,7 @@ public:
     void connect(std::int64_t now_ns);
     void disconnect();
     bool is_connected() const { return is_connected_; }
-    remote::Outbox& out() { return sender_.out(); }
+    rmem::ByteQueue& out() { return sender_.out(); }
     void receive(std::span<const std::byte> bytes, std::int64_t now_ns);
     /// False while what has come waits for the target ring: the line is not to be read.
     bool wants_input() const { return receiver_.delivery() == nullptr; }
@@ -97,7 +97,7 @@ private:
     };
 
     void take_messages(std::int64_t now_ns);
-    [[nodiscard]] bool take(const remote::Frame& message, std::int64_t now_ns);
+    [[nodiscard]] bool take(const rmem::Frame& message, std::int64_t now_ns);
     [[nodiscard]] bool take_open(std::span<const std::byte> body);
     void take_offer(std::uint16_t number, const Offer& offer);
     [[nodiscard]] bool take_accept(std::span<const std::byte> body, std::int64_t now_ns);
@@ -110,9 +110,9 @@ private:
 
     Sender sender_;
     Receiver receiver_;
-    std::optional<remote::FrameQueue> messages_;  ///< of the line
-    std::vector<Path> paths_;                     ///< of what is sent
-    std::vector<Received> received_;              ///< of what is received
+    std::optional<rmem::FrameQueue> messages_;  ///< of the line
+    std::vector<Path> paths_;                   ///< of what is sent
+    std::vector<Received> received_;            ///< of what is received
     rmem::udp::RoundTrip round_trip_;
     std::int64_t echo_ns_ = 0, echo_came_ns_ = 0;  ///< the other's last status
     std::int64_t heard_ns_ = 0, status_ns_ = 0;

@@ -3,7 +3,7 @@
 
 namespace bridge {
 
-using remote::FieldReader;
+using rmem::FieldReader;
 
 namespace {
 

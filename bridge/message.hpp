@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the two ends of a bridge say to each other: frames as remote/protocol.hpp makes them, with
+/// What the two ends of a bridge say to each other: frames (rmem/base/frames.hpp), with
 /// kinds and fields of their own. docs/design/bridge.md has the terms.
 ///
 /// An end opens with the regions that it would send; the other accepts or refuses each, by its
@@ -10,7 +10,8 @@
 /// Trust: what is read is another's; lengths and counts are checked here, places by their user.
 /// Units: bytes, words of 4 bytes, nanoseconds of the sender's CLOCK_MONOTONIC.
 
-#include "remote/protocol.hpp"
+#include "rmem/base/frames.hpp"
+#include "rmem/base/limits.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@
 
 namespace bridge {
 
-using remote::kWordBytes;
+using rmem::kWordBytes;
 
 inline constexpr std::uint32_t kMagic = 0x47524252;  ///< "RBRG"
 inline constexpr std::uint16_t kVersion = 1;
@@ -85,14 +86,9 @@ struct Status {
     std::int64_t held_ns = 0;    ///< since it came
 };
 
-/// Appends a message of that kind.
-class MessageWriter : public remote::FrameWriter {
-public:
-    MessageWriter(std::vector<std::byte>& to, Kind kind)
-        : FrameWriter(to, static_cast<remote::Kind>(kind)) {}
-};
+using MessageWriter = rmem::FrameWriter;
 
-inline Kind kind_of(const remote::Frame& message) {
+[[nodiscard]] inline Kind kind_of(const rmem::Frame& message) {
     return static_cast<Kind>(message.kind);
 }
 
@@ -108,7 +104,7 @@ std::optional<Opening> read_open(std::span<const std::byte> body);
 void write_refuse(std::vector<std::byte>& to, std::uint16_t region, Reason reason,
                   std::string_view sentence);
 void write_path(std::vector<std::byte>& to, std::uint16_t region, const Path& path);
-std::optional<Path> read_path(remote::FieldReader& fields);
+std::optional<Path> read_path(rmem::FieldReader& fields);
 void write_status(std::vector<std::byte>& to, const Status& status);
 std::optional<Status> read_status(std::span<const std::byte> body);
 

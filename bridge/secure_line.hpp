@@ -14,7 +14,7 @@
 /// Thread safety: one thread.
 /// Source: libsodium's key exchange and secretstream.
 
-#include "remote/session.hpp"
+#include "rmem/base/frames.hpp"
 #include "rmem/link/udp/protocol/master_key.hpp"
 
 #include <array>
@@ -58,7 +58,7 @@ public:
     void send_last();
     bool has_output() const { return !out_.empty(); }
     /// For the connection.
-    remote::Outbox& out() { return out_; }
+    rmem::ByteQueue& out() { return out_; }
 
 private:
     struct Keys;
@@ -78,7 +78,7 @@ private:
     std::array<std::byte, kGreetingBytes> greeting_{};
     std::vector<std::byte> came_;  ///< and not taken yet
     std::vector<std::byte> plain_;
-    remote::Outbox out_;
+    rmem::ByteQueue out_;
     enum class Waits { greeting, header, message } waits_ = Waits::greeting;
     bool is_ready_ = false, has_ended_ = false;
     std::string problem_;

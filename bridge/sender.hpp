@@ -15,7 +15,6 @@
 
 #include "bridge/image.hpp"
 #include "bridge/message.hpp"
-#include "remote/session.hpp"
 #include "rmem/stores/mode.hpp"
 
 #include <cstddef>
@@ -88,7 +87,7 @@ public:
     void pump(std::int64_t now_ns);
     /// When pump() has more to do without another call; rmem::kNever: not before one.
     std::int64_t due_ns(std::int64_t now_ns) const;
-    remote::Outbox& out() { return out_; }
+    rmem::ByteQueue& out() { return out_; }
 
     /// How long the oldest that the other end lacks has been waiting.
     std::int64_t lag_ns(std::int64_t now_ns) const;
@@ -153,7 +152,7 @@ private:
     std::uint64_t number_ = 0;
     std::int64_t heard_ns_ = 0;
     bool is_full_ = false;
-    remote::Outbox out_;
+    rmem::ByteQueue out_;
     SenderCounts counts_;
 };
 

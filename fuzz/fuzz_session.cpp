@@ -43,8 +43,8 @@ struct Node {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT
     static const Node own;
-    constexpr std::size_t kMost =
-        remote::Session::kMostWaitingBytes + remote::kMostBodyBytes + remote::kHeaderBytes;
+    constexpr std::size_t kMost = remote::Session::kMostWaitingBytes + remote::kMostBodyBytes +
+                                  rmem::FrameWriter::kHeaderBytes;
     remote::Twins twins(own.node);
     remote::Session session(own.node, 1, twins);
     session.receive(std::as_bytes(std::span(data, size)));

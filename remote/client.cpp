@@ -64,7 +64,7 @@ Client::~Client() {
 void Client::greet(Socket& socket, Channel channel) {
     Bytes hello;
     write_hello(hello, {kVersion, channel, welcome_.session});
-    FrameQueue frames;
+    FrameQueue frames(kMostBodyBytes);
     if (!socket.send(hello) || !take_frame(socket, frames)) {
         throw rmem::Error(rmem::Errc::system,
                           fmt::format("what serves at {} does not answer as `rmem serve` does; is "
@@ -72,11 +72,11 @@ void Client::greet(Socket& socket, Channel channel) {
                                       where_));
     }
     const Frame answer = *frames.front();
-    if (answer.kind == Kind::failed) {
+    if (kind_of(answer) == Kind::failed) {
         static_cast<void>(failed(answer));
         throw rmem::Error(rmem::Errc::version_mismatch, rmem::last_error());
     }
-    if (channel == Channel::news && answer.kind == Kind::done) return;
+    if (channel == Channel::news && kind_of(answer) == Kind::done) return;
     const auto welcome = read_welcome(answer);
     if (!welcome || channel == Channel::news || welcome->memory_bytes > SIZE_MAX / 4) {
         throw rmem::Error(rmem::Errc::version_mismatch,
@@ -168,11 +168,11 @@ int Client::ask(const Bytes& frame, Kind kind, std::span<std::byte> answer) {
     }
     const Frame came = *answers_.front();
     int code = RMEM_OK;
-    if (came.kind == Kind::failed) {
+    if (kind_of(came) == Kind::failed) {
         code = failed(came);
-    } else if (came.kind != kind || came.body.size() != answer.size()) {
+    } else if (kind_of(came) != kind || came.body.size() != answer.size()) {
         end("it answers what was not asked");
-        code = not_spoken(came.kind);
+        code = not_spoken(kind_of(came));
     } else if (!answer.empty()) {
         std::memcpy(answer.data(), came.body.data(), answer.size());
     }
@@ -325,7 +325,7 @@ int Client::map(std::uint64_t offset, std::uint64_t bytes, void** memory) {
 // ---- News
 
 void Client::follow_news() {
-    FrameQueue frames;
+    FrameQueue frames(kMostBodyBytes);
     std::int64_t look_at_ns = 0;
     { const Lock made(news_mutex_); }
     while (!news_thread_->is_stopping()) {
@@ -360,7 +360,7 @@ bool Client::take_news(FrameQueue& frames) {
 
 bool Client::take(const Frame& frame) {
     FieldReader fields(frame.body);
-    if (frame.kind == Kind::change) {
+    if (kind_of(frame) == Kind::change) {
         const auto known = fields.take<std::uint64_t>();
         const auto offset = fields.take<std::uint64_t>();
         const auto words = fields.rest();
@@ -374,10 +374,10 @@ bool Client::take(const Frame& frame) {
     }
     const Lock lock(news_mutex_);
     ++frames_;
-    if (frame.kind == Kind::change) return true;
-    if (frame.kind == Kind::shown) {
+    if (kind_of(frame) == Kind::change) return true;
+    if (kind_of(frame) == Kind::shown) {
         shown_maps_ = fields.take<std::uint64_t>();
-    } else if (frame.kind == Kind::interrupt) {
+    } else if (kind_of(frame) == Kind::interrupt) {
         rmem_interrupt interrupt{};
         interrupt.offset = fields.take<std::uint64_t>();
         interrupt.value = fields.take<std::uint32_t>();

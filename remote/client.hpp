@@ -108,7 +108,7 @@ private:
     bool is_inherited_ = false;  ///< by a fork()ed child
     const std::string where_;
     Socket calls_;
-    FrameQueue answers_;
+    FrameQueue answers_{kMostBodyBytes};
     Welcome welcome_;
     Socket news_;
 

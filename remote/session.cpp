@@ -25,13 +25,6 @@ bool is_whole_word(std::uint64_t offset, std::size_t bytes) {
 
 }  // namespace
 
-void Outbox::sent(std::size_t bytes) {
-    sent_ += bytes;
-    if (!empty() && sent_ < Session::kMostWaitingBytes) return;
-    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(sent_));
-    sent_ = 0;
-}
-
 // ---- Twins
 
 Twins::Twin& Twins::join(std::uint64_t offset, Words& due) {
@@ -97,7 +90,7 @@ void Session::run(std::int64_t now_ns) {
 }
 
 Session::Step Session::make(const Frame& frame, std::int64_t now_ns) {
-    if (has_answer(frame.kind) && !failure_.empty()) {
+    if (has_answer(kind_of(frame)) && !failure_.empty()) {
         FrameWriter(answers_.bytes(), Kind::failed)
             .put(static_cast<std::uint32_t>(failure_code_))
             .put(failure_);
@@ -105,7 +98,7 @@ Session::Step Session::make(const Frame& frame, std::int64_t now_ns) {
         return Step::done;
     }
     const FieldReader fields(frame.body);
-    switch (frame.kind) {
+    switch (kind_of(frame)) {
         case Kind::read: return read(fields);
         case Kind::write: return write(fields, now_ns);
         case Kind::send: return send(fields, now_ns);
@@ -113,7 +106,7 @@ Session::Step Session::make(const Frame& frame, std::int64_t now_ns) {
         case Kind::flush: return flush(fields, now_ns);
         case Kind::counter: return counter(fields);
         case Kind::is_alive:
-        case Kind::is_member: return state(frame.kind, fields);
+        case Kind::is_member: return state(kind_of(frame), fields);
         case Kind::map: return map(fields);
         default: return Step::broken;
     }

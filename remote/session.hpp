@@ -40,20 +40,6 @@
 
 namespace remote {
 
-/// Bytes on their way out.
-class Outbox {
-public:
-    std::span<const std::byte> left() const { return std::span(bytes_).subspan(sent_); }
-    bool empty() const { return sent_ == bytes_.size(); }
-    void sent(std::size_t bytes);
-    /// To write frames to.
-    std::vector<std::byte>& bytes() { return bytes_; }
-
-private:
-    std::vector<std::byte> bytes_;
-    std::size_t sent_ = 0;
-};
-
 /// The twins of a node's sessions, by the offsets of their pages.
 class Twins {
 public:
@@ -113,8 +99,8 @@ public:
     /// There may be something to tell.
     bool wants_look() const { return !pages_.empty() || !interrupts_.empty(); }
 
-    Outbox& answers() { return answers_; }
-    Outbox& news() { return news_; }
+    rmem::ByteQueue& answers() { return answers_; }
+    rmem::ByteQueue& news() { return news_; }
 
 private:
     enum class Step { done, again, broken };
@@ -129,7 +115,9 @@ private:
         Twins::Words is_due;
     };
 
-    static bool is_full(const Outbox& box) { return box.left().size() >= kMostWaitingBytes; }
+    static bool is_full(const rmem::ByteQueue& box) {
+        return box.left().size() >= kMostWaitingBytes;
+    }
     Step make(const Frame& frame, std::int64_t now_ns);
     Step read(FieldReader fields);
     Step write(FieldReader fields, std::int64_t now_ns);
@@ -151,9 +139,9 @@ private:
     Twins& twins_;
     const std::uint64_t number_;
     const std::uint64_t memory_bytes_;
-    FrameQueue calls_;
-    Outbox answers_;
-    Outbox news_;
+    FrameQueue calls_{kMostBodyBytes};
+    rmem::ByteQueue answers_;
+    rmem::ByteQueue news_;
     bool is_broken_ = false;
     bool is_waiting_ = false;
     std::int64_t waiting_since_ns_ = 0;  ///< while is_waiting_

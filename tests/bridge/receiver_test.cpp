@@ -15,7 +15,7 @@ Bytes body_of(std::uint64_t number, std::initializer_list<Piece> pieces) {
     Bytes encoded, message;
     for (const Piece& piece : pieces) append_piece(encoded, piece);
     write_frame(message, {number, 0, 0}, encoded);
-    message.erase(message.begin(), message.begin() + remote::kHeaderBytes);
+    message.erase(message.begin(), message.begin() + rmem::FrameWriter::kHeaderBytes);
     return message;
 }
 
@@ -61,7 +61,7 @@ TEST_F(Receiving, refuses_a_frame_out_of_its_turn_cut_or_too_long) {
     for (std::size_t i = 0; i <= kMostPieces; ++i) append_piece(many, {1, 0, 0, kTwoWords});
     Bytes message;
     write_frame(message, {1, 0, 0}, many);
-    EXPECT_FALSE(receiver.take(std::span(message).subspan(remote::kHeaderBytes)));
+    EXPECT_FALSE(receiver.take(std::span(message).subspan(rmem::FrameWriter::kHeaderBytes)));
     EXPECT_TRUE(receiver.take(whole));
     receiver.delivered();
     EXPECT_FALSE(receiver.take(whole));

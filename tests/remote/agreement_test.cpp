@@ -96,11 +96,11 @@ private:
     }
     void look() {
         session_.look(SIZE_MAX);
-        FrameQueue frames;
+        FrameQueue frames(kMostBodyBytes);
         frames.add(session_.news().left());
         session_.news().sent(session_.news().left().size());
         for (; const auto frame = frames.front(); frames.pop()) {
-            if (frame->kind != Kind::change) continue;
+            if (kind_of(*frame) != Kind::change) continue;
             FieldReader fields(frame->body);
             Change& change = news_.emplace_back();
             change.known = fields.take<std::uint64_t>();

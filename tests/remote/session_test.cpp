@@ -84,12 +84,12 @@ public:
     std::int64_t now_ns = 0;
 
 private:
-    static std::string lines(Outbox& box, FrameQueue& frames) {
+    static std::string lines(rmem::ByteQueue& box, FrameQueue& frames) {
         frames.add(box.left());
         box.sent(box.left().size());
         std::string text;
         for (; const auto frame = frames.front(); frames.pop()) text += line(*frame);
-        EXPECT_EQ(frames.bytes(), 0U);
+        EXPECT_EQ(frames.rest().size(), 0U);
         return text;
     }
     static std::string line(const Frame& frame) {
@@ -102,7 +102,7 @@ private:
                 text += ' ' + word();
             return text;
         };
-        switch (frame.kind) {
+        switch (kind_of(frame)) {
             case Kind::welcome: return "welcome " + std::to_string(read_welcome(frame)->session);
             case Kind::done: return "done\n";
             case Kind::data: return "data" + words() + "\n";
@@ -127,7 +127,7 @@ private:
         }
     }
 
-    FrameQueue answers_, news_;
+    FrameQueue answers_{kMostBodyBytes}, news_{kMostBodyBytes};
 };
 
 std::uint64_t at(std::uint64_t offset) {
@@ -205,7 +205,7 @@ TEST(Session, looks_at_no_more_calls_while_answers_are_left_lying) {
     }
     EXPECT_FALSE(client.session.wants_input());
     EXPECT_LE(client.session.answers().left().size(),
-              Session::kMostWaitingBytes + kSessionBytes + kHeaderBytes);
+              Session::kMostWaitingBytes + kSessionBytes + FrameWriter::kHeaderBytes);
     client.session.answers().sent(client.session.answers().left().size());
     EXPECT_TRUE(client.session.wants_input());
 }
@@ -360,7 +360,7 @@ TEST(Session, stays_within_its_bounds_whatever_bytes_come) {
         client.session.run(Session::kLongestFlushNs);
         client.session.look(SIZE_MAX);
         EXPECT_LE(client.session.answers().left().size(),
-                  Session::kMostWaitingBytes + kMostBodyBytes + kHeaderBytes);
+                  Session::kMostWaitingBytes + kMostBodyBytes + FrameWriter::kHeaderBytes);
     }
 }
 

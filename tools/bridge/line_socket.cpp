@@ -238,7 +238,7 @@ std::vector<std::byte> LineSocket::take_plain() {
     return is_up() ? line_->line->take_plain() : std::vector<std::byte>();
 }
 
-void LineSocket::send(remote::Outbox& plain) {
+void LineSocket::send(rmem::ByteQueue& plain) {
     const std::size_t waiting = line_->line->out().left().size();
     if (waiting >= kMostWaitingBytes) return;
     const auto left = plain.left();

@@ -56,7 +56,7 @@ public:
     /// What the other side has said.
     std::vector<std::byte> take_plain();
     /// Seals what there is room for.
-    void send(remote::Outbox& plain);
+    void send(rmem::ByteQueue& plain);
     /// This side has no use for it any more, and the other is told (`is_last`) or not.
     void close(std::int64_t now_ns, bool is_last);
     /// Why the last connection has ended; once.

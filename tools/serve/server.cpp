@@ -88,7 +88,7 @@ bool Server::Connection::receive(
     return came > 0;
 }
 
-bool Server::Connection::send(remote::Outbox& box) const {
+bool Server::Connection::send(rmem::ByteQueue& box) const {
     while (!box.empty()) {
         const auto left = box.left();
         const ssize_t sent = ::send(fd_, left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -230,7 +230,7 @@ void Server::greet_newcomers(std::int64_t now_ns) {
 }
 
 void Server::refuse(const Newcomer& newcomer, int code, const std::string& why) {
-    remote::Outbox answer;
+    rmem::ByteQueue answer;
     FrameWriter(answer.bytes(), Kind::failed).put(static_cast<std::uint32_t>(code)).put(why);
     newcomer.connection.send(answer);
     say_sparingly(fmt::format("{} is refused: {}", newcomer.connection.peer(), why));

@@ -68,7 +68,7 @@ private:
         /// What has come goes to `take`. False: the connection has ended.
         bool receive(const std::function<void(std::span<const std::byte>)>& take) const;
         /// As much as there is room for. False: the connection has ended.
-        bool send(remote::Outbox& box) const;
+        bool send(rmem::ByteQueue& box) const;
 
         std::size_t slot = 0;
 

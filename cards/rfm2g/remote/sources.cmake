@@ -18,6 +18,7 @@ set(rfm2g_remote_sources
     rmem/base/check.cpp
     rmem/base/environment_variable.cpp
     rmem/base/failures.cpp
+    rmem/base/frames.cpp
     rmem/base/process_state.cpp
     rmem/base/program_host.cpp
     rmem/base/quantity.cpp

@@ -48,9 +48,9 @@ public:
             frames_.add(std::span(buffer).first(came));
         }
         const remote::Frame frame = *frames_.front();
-        std::string text = std::to_string(static_cast<unsigned>(frame.kind));
+        std::string text = std::to_string(unsigned{frame.kind});
         if (const auto welcome = remote::read_welcome(frame)) session_ = welcome->session;
-        if (frame.kind == Kind::failed) {
+        if (remote::kind_of(frame) == Kind::failed) {
             remote::FieldReader fields(frame.body.subspan(4));
             const auto rest = fields.rest();
             text = {reinterpret_cast<const char*>(rest.data()), rest.size()};
@@ -62,7 +62,7 @@ public:
 
 private:
     remote::Socket socket_;
-    remote::FrameQueue frames_;
+    remote::FrameQueue frames_{remote::kMostBodyBytes};
     std::uint64_t session_ = 0;
 };
 
