@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <thread>
 
 namespace rmem {
 
@@ -49,6 +50,9 @@ public:
     static void leave_real_time() noexcept;
 
 private:
+    /// With the system's calls (rmem/base/helper_thread_posix.cpp), as real-time priority.
+    static std::thread start(const char* name, std::function<void()> work);
+
     struct Shared;
     std::unique_ptr<Shared> shared_;
 };

@@ -19,6 +19,7 @@ set(rfm2g_remote_sources
     rmem/base/environment_variable.cpp
     rmem/base/failures.cpp
     rmem/base/frames.cpp
+    rmem/base/helper_thread.cpp
     rmem/base/process_state.cpp
     rmem/base/program_host.cpp
     rmem/base/quantity.cpp
