@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/end.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 
 #include <fmt/format.h>
@@ -40,6 +41,7 @@ End::End(std::vector<SentRegion> sent, std::vector<ReceivedRegion> received)
 // ---- The line
 
 void End::connect(std::int64_t now_ns) {
+    RMEM_CHECK(!is_connected_);
     is_connected_ = true;
     messages_.emplace(kMostBodyBytes);
     heard_ns_ = now_ns;
@@ -71,6 +73,7 @@ void End::fail(const std::string& sentence) {
 }
 
 void End::receive(std::span<const std::byte> came, std::int64_t now_ns) {
+    RMEM_CHECK(is_connected_ && now_ns >= heard_ns_);
     heard_ns_ = now_ns;
     messages_->add(came);
     take_messages(now_ns);
@@ -215,6 +218,7 @@ void End::send_status(std::int64_t now_ns) {
 // ---- The target
 
 void End::delivered(std::int64_t now_ns) {
+    RMEM_CHECK(receiver_.delivery() != nullptr);
     const Delivery& delivery = *receiver_.delivery();
     ++counts_.frames_made;
     counts_.writes_made += delivery.writes.size();

@@ -12,6 +12,8 @@
 ///     end.run(now);                              // then what is in out() is for the other end
 ///
 /// Order: what one end puts out, the other must get whole and in order.
+/// Invariants, executed: a line comes when there is none; bytes come from a line that is there, in
+///   the order of time.
 /// Errors: is_broken(): the other is no end of this version, or has fallen silent; problem() says
 ///   which. Its owner ends the line, and calls disconnect().
 /// Trust: the other end may say anything; what it makes this one keep is bounded by kMostBodyBytes
@@ -47,47 +49,47 @@ public:
 
     End(std::vector<SentRegion> sent, std::vector<ReceivedRegion> received);
 
-    Sender& sender() { return sender_; }
-    const Sender& sender() const { return sender_; }
-    const Receiver& receiver() const { return receiver_; }
-    const EndCounts& counts() const { return counts_; }
+    [[nodiscard]] Sender& sender() { return sender_; }
+    [[nodiscard]] const Sender& sender() const { return sender_; }
+    [[nodiscard]] const Receiver& receiver() const { return receiver_; }
+    [[nodiscard]] const EndCounts& counts() const { return counts_; }
 
     // ---- The line
     void connect(std::int64_t now_ns);
     void disconnect();
-    bool is_connected() const { return is_connected_; }
-    rmem::ByteQueue& out() { return sender_.out(); }
+    [[nodiscard]] bool is_connected() const { return is_connected_; }
+    [[nodiscard]] rmem::ByteQueue& out() { return sender_.out(); }
     void receive(std::span<const std::byte> bytes, std::int64_t now_ns);
     /// False while what has come waits for the target ring: the line is not to be read.
-    bool wants_input() const { return receiver_.delivery() == nullptr; }
-    bool is_broken() const { return !problem_.empty(); }
-    const std::string& problem() const { return problem_; }
+    [[nodiscard]] bool wants_input() const { return receiver_.delivery() == nullptr; }
+    [[nodiscard]] bool is_broken() const { return !problem_.empty(); }
+    [[nodiscard]] const std::string& problem() const { return problem_; }
     /// Sends what is to be sent.
     void run(std::int64_t now_ns);
     /// When run() has more to do.
-    std::int64_t due_ns(std::int64_t now_ns) const;
+    [[nodiscard]] std::int64_t due_ns(std::int64_t now_ns) const;
 
     // ---- The target
-    const Delivery* delivery() const { return receiver_.delivery(); }
+    [[nodiscard]] const Delivery* delivery() const { return receiver_.delivery(); }
     void delivered(std::int64_t now_ns);
     /// A time of the other end's clock by this one's, if that is known.
-    std::optional<rmem::udp::RoundTrip::Estimate> local_time(std::int64_t other_ns,
-                                                             std::int64_t now_ns) const;
+    [[nodiscard]] std::optional<rmem::udp::RoundTrip::Estimate> local_time(
+        std::int64_t other_ns, std::int64_t now_ns) const;
 
     // ---- Paths
     /// Of the words that a region sends, its own hop last.
     void set_path(std::size_t sent_region, const Path& path);
     /// What the other end has said; null: nothing yet, or it does not send that region.
-    const Path* path_of(std::size_t received_region) const;
+    [[nodiscard]] const Path* path_of(std::size_t received_region) const;
     /// The table allows the region, or refuses it with a sentence.
     void admit(std::size_t received_region);
     void refuse(std::size_t received_region, const std::string& sentence);
-    bool is_refused(std::size_t received_region) const {
+    [[nodiscard]] bool is_refused(std::size_t received_region) const {
         return received_[received_region].is_refused;
     }
 
     /// What people should know, since the last call.
-    std::vector<std::string> take_news() { return std::exchange(news_, {}); }
+    [[nodiscard]] std::vector<std::string> take_news() { return std::exchange(news_, {}); }
 
 private:
     struct Received {
@@ -106,7 +108,7 @@ private:
     [[nodiscard]] bool take_status(std::span<const std::byte> body, std::int64_t now_ns);
     void send_status(std::int64_t now_ns);
     void fail(const std::string& sentence);
-    std::vector<std::byte>& bytes() { return sender_.out().bytes(); }
+    [[nodiscard]] std::vector<std::byte>& bytes() { return sender_.out().bytes(); }
 
     Sender sender_;
     Receiver receiver_;

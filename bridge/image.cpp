@@ -8,6 +8,7 @@ namespace bridge {
 // ---- A set of words
 
 void WordSet::add(std::size_t word) {
+    RMEM_CHECK_IF(false, word < words_);
     const std::uint64_t bit = std::uint64_t{1} << word % 64;
     std::uint64_t& bits = bits_[word / 64];
     if ((bits & bit) == 0) ++count_;
@@ -15,6 +16,7 @@ void WordSet::add(std::size_t word) {
 }
 
 void WordSet::remove(std::size_t word) {
+    RMEM_CHECK_IF(false, word < words_);
     const std::uint64_t bit = std::uint64_t{1} << word % 64;
     std::uint64_t& bits = bits_[word / 64];
     if ((bits & bit) != 0) --count_;
@@ -48,6 +50,8 @@ void Image::set_sync(std::size_t word, std::size_t count) {
 }
 
 void Image::put(std::size_t word, std::span<const std::byte> words, bool has_mark, bool is_dirty) {
+    RMEM_CHECK(words.size() % kWordBytes == 0 && word <= this->words() &&
+               words.size() / kWordBytes <= this->words() - word);
     std::copy(words.begin(), words.end(),
               bytes_.begin() + static_cast<std::ptrdiff_t>(word * kWordBytes));
     if (!has_mark && !is_dirty) return;

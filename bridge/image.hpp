@@ -6,10 +6,13 @@
 ///
 /// Sync words are those that a copy shows last: the declared ones, and every word that was ever
 /// written with an interrupt mark.
+/// Invariants, executed: words that are named are the region's; a word whose mark is due is dirty,
+///   and a sync word.
 /// Thread safety: one thread. Progress: nothing is allocated after construction.
 /// Units: words of 4 bytes, numbered within the region.
 
 #include "bridge/message.hpp"
+#include "rmem/base/check.hpp"
 
 #include <bit>
 #include <cstddef>
@@ -24,15 +27,17 @@ class WordSet {
 public:
     explicit WordSet(std::size_t words) : words_(words), bits_((words + 63) / 64) {}
 
-    std::size_t size() const { return words_; }
-    bool empty() const { return count_ == 0; }
-    bool has(std::size_t word) const { return (bits_[word / 64] >> word % 64 & 1) != 0; }
+    [[nodiscard]] std::size_t size() const { return words_; }
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+    [[nodiscard]] bool has(std::size_t word) const {
+        return (bits_[word / 64] >> word % 64 & 1) != 0;
+    }
     void add(std::size_t word);
     void remove(std::size_t word);
     void add_all();
     void clear();
     /// The first at or behind `word`; size() if there is none.
-    std::size_t next(std::size_t word) const;
+    [[nodiscard]] std::size_t next(std::size_t word) const;
 
 private:
     std::size_t words_;
@@ -45,7 +50,7 @@ public:
     explicit Image(std::size_t words)
         : bytes_(words * kWordBytes), dirty_(words), sync_(words), due_(words) {}
 
-    std::size_t words() const { return dirty_.size(); }
+    [[nodiscard]] std::size_t words() const { return dirty_.size(); }
     /// Words that a copy shows last.
     void set_sync(std::size_t word, std::size_t count);
     /// A write to the source. The target has been sent it, or is to be (`is_dirty`).
@@ -55,7 +60,7 @@ public:
     /// The source is looked at once more: what is not put() from now on is zero.
     void forget();
     void set_all_dirty() { dirty_.add_all(); }
-    bool is_dirty() const { return !dirty_.empty(); }
+    [[nodiscard]] bool is_dirty() const { return !dirty_.empty(); }
 
     enum class Pass { others, sync };
     /// Gives the dirty words of a kind, and makes them clean: visit(word, words, has_mark), runs of
@@ -73,6 +78,7 @@ public:
                    !sync_.has(end))
                 ++end;
             const bool has_mark = due_.has(at);
+            RMEM_CHECK_IF(false, is_sync || !has_mark);
             for (std::size_t word = at; word < end; ++word) {
                 dirty_.remove(word);
                 due_.remove(word);
@@ -83,6 +89,7 @@ public:
                   has_mark);
             at = end;
         }
+        RMEM_CHECK(is_dirty() || due_.empty());
     }
 
 private:

@@ -99,14 +99,14 @@ struct Opening {
     std::vector<Offer> offers;
 };
 /// Nothing, here and below: it is none that an end writes.
-std::optional<Opening> read_open(std::span<const std::byte> body);
+[[nodiscard]] std::optional<Opening> read_open(std::span<const std::byte> body);
 
 void write_refuse(std::vector<std::byte>& to, std::uint16_t region, Reason reason,
                   std::string_view sentence);
 void write_path(std::vector<std::byte>& to, std::uint16_t region, const Path& path);
-std::optional<Path> read_path(rmem::FieldReader& fields);
+[[nodiscard]] std::optional<Path> read_path(rmem::FieldReader& fields);
 void write_status(std::vector<std::byte>& to, const Status& status);
-std::optional<Status> read_status(std::span<const std::byte> body);
+[[nodiscard]] std::optional<Status> read_status(std::span<const std::byte> body);
 
 /// A frame of pieces that are encoded already.
 void write_frame(std::vector<std::byte>& to, const FrameHead& head,

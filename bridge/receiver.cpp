@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/receiver.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -38,6 +40,7 @@ void Receiver::admit(std::size_t region, bool is_admitted) {
 }
 
 bool Receiver::take(std::span<const std::byte> body) {
+    RMEM_CHECK(!is_waiting_);
     body_.assign(body.begin(), body.end());
     if (!read_frame(body_, frame_) || frame_.head.number != taken_ + 1) return false;
     delivery_.head = frame_.head;
@@ -59,6 +62,7 @@ bool Receiver::take(std::span<const std::byte> body) {
 }
 
 void Receiver::delivered() {
+    RMEM_CHECK(is_waiting_);
     is_waiting_ = false;
     ++taken_;
 }

@@ -6,6 +6,7 @@
 /// Trust: a frame is another site's. It is taken if its number is the next one, and each of its
 ///   pieces lies in a region of the configuration; its words go to that region's place and nowhere
 ///   else. What is for a region that is not admitted now is left out.
+/// Invariants, executed: a frame is taken when the last one was delivered, and delivered once.
 /// Thread safety: one thread.
 /// Units: bytes of the target's memory.
 
@@ -42,25 +43,29 @@ class Receiver {
 public:
     explicit Receiver(std::vector<ReceivedRegion> regions);
 
-    std::size_t regions() const { return regions_.size(); }
-    const ReceivedRegion& region(std::size_t index) const { return regions_[index].received; }
-    std::optional<std::size_t> find(const std::string& name) const;
+    [[nodiscard]] std::size_t regions() const { return regions_.size(); }
+    [[nodiscard]] const ReceivedRegion& region(std::size_t index) const {
+        return regions_[index].received;
+    }
+    [[nodiscard]] std::optional<std::size_t> find(const std::string& name) const;
 
     /// A line has come: the other end calls its regions by numbers of its own.
     void begin();
     void call(std::uint16_t number, std::size_t region);
-    std::optional<std::size_t> called(std::uint16_t number) const;
+    [[nodiscard]] std::optional<std::size_t> called(std::uint16_t number) const;
     /// Whether what comes for it is written.
     void admit(std::size_t region, bool is_admitted);
-    bool is_admitted(std::size_t region) const { return regions_[region].is_admitted; }
+    [[nodiscard]] bool is_admitted(std::size_t region) const {
+        return regions_[region].is_admitted;
+    }
 
     /// False: it is no frame that an end of this configuration sends next.
     [[nodiscard]] bool take(std::span<const std::byte> body);
     /// The frame that is to be written now; null: there is none.
-    const Delivery* delivery() const { return is_waiting_ ? &delivery_ : nullptr; }
+    [[nodiscard]] const Delivery* delivery() const { return is_waiting_ ? &delivery_ : nullptr; }
     void delivered();
     /// The last frame that was written, or left out.
-    std::uint64_t taken() const { return taken_; }
+    [[nodiscard]] std::uint64_t taken() const { return taken_; }
 
 private:
     struct Region {

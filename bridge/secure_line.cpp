@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/secure_line.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/little_endian.hpp"
 
 #include <fmt/format.h>
@@ -78,6 +79,7 @@ void SecureLine::receive(std::span<const std::byte> bytes) {
             case Waits::message: goes_on = take_message(); break;
         }
     }
+    RMEM_CHECK(has_ended_ || came_.size() < kLengthBytes + kMostPlainBytes + kSealBytes);
 }
 
 bool SecureLine::take_greeting() {
@@ -182,6 +184,7 @@ void SecureLine::seal(std::span<const std::byte> plain, unsigned char tag) {
 }
 
 void SecureLine::send(std::span<const std::byte> plain) {
+    RMEM_CHECK(waits_ != Waits::greeting);
     while (!plain.empty()) {
         const auto part = plain.first(std::min(plain.size(), kMostPlainBytes));
         seal(part, crypto_secretstream_xchacha20poly1305_TAG_MESSAGE);

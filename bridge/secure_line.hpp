@@ -9,6 +9,8 @@
 /// libsodium's secretstream carries the rest. The first message is empty: that it opens shows that
 /// the other side has the key. The last one is marked, so that a cut is told from an end.
 ///
+/// Invariants, executed: nothing is sent before there are keys; less than a message has come
+///   that is not taken yet.
 /// Errors: problem() is empty while the line is as it should be; then nothing more is taken.
 /// Trust: nothing is given to the caller that the other side has not sent, in that order.
 /// Thread safety: one thread.
@@ -46,19 +48,19 @@ public:
     /// Bytes of the connection, in any pieces.
     void receive(std::span<const std::byte> bytes);
     /// What the other side has said; it stays until plain() is called again.
-    std::vector<std::byte> take_plain() { return std::exchange(plain_, {}); }
+    [[nodiscard]] std::vector<std::byte> take_plain() { return std::exchange(plain_, {}); }
     /// Whether the other side has shown that it has the key.
-    bool is_ready() const { return is_ready_; }
+    [[nodiscard]] bool is_ready() const { return is_ready_; }
     /// Whether the other side has said its last.
-    bool has_ended() const { return has_ended_; }
-    const std::string& problem() const { return problem_; }
+    [[nodiscard]] bool has_ended() const { return has_ended_; }
+    [[nodiscard]] const std::string& problem() const { return problem_; }
 
     /// Once the other side's greeting has come.
     void send(std::span<const std::byte> plain);
     void send_last();
-    bool has_output() const { return !out_.empty(); }
+    [[nodiscard]] bool has_output() const { return !out_.empty(); }
     /// For the connection.
-    rmem::ByteQueue& out() { return out_; }
+    [[nodiscard]] rmem::ByteQueue& out() { return out_; }
 
 private:
     struct Keys;

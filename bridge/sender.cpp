@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/sender.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 
 #include <algorithm>
@@ -46,9 +47,21 @@ Sender::Sender(std::vector<SentRegion> regions) {
     for (SentRegion& region : regions) regions_.emplace_back(std::move(region));
 }
 
+void Sender::come_to(std::int64_t now_ns) {
+    RMEM_CHECK(now_ns >= latest_ns_);
+    latest_ns_ = now_ns;
+}
+
+void Sender::check_window() const {
+    RMEM_CHECK(unacknowledged_.empty() == (unacknowledged_bytes_ == 0));
+    RMEM_CHECK(unacknowledged_.empty() ||
+               unacknowledged_.front().number + unacknowledged_.size() == number_ + 1);
+}
+
 // ---- The source
 
 void Sender::begin_anew(std::int64_t now_ns) {
+    come_to(now_ns);
     open_.clear();
     for (Region& region : regions_) {
         note_behind(region, now_ns);
@@ -58,6 +71,7 @@ void Sender::begin_anew(std::int64_t now_ns) {
 }
 
 void Sender::take_seen(const SourceWrite& write, std::int64_t now_ns) {
+    come_to(now_ns);
     for (Region& region : regions_) {
         const std::uint64_t begin = std::max(write.offset, region.sent.offset);
         const std::uint64_t end =
@@ -71,6 +85,7 @@ void Sender::take_seen(const SourceWrite& write, std::int64_t now_ns) {
 }
 
 void Sender::take(const SourceWrite& write, std::int64_t now_ns) {
+    come_to(now_ns);
     Open& open = open_of(write, now_ns);
     for (std::size_t r = 0; r < regions_.size(); ++r) {
         const SentRegion& region = regions_[r].sent;
@@ -150,6 +165,7 @@ void Sender::mark(std::uint64_t offset, std::int64_t now_ns) {
 /// Longer ones are several.
 void Sender::put(Open& open, std::size_t region, std::size_t word, std::span<const std::byte> words,
                  bool has_mark, std::int64_t now_ns) {
+    RMEM_CHECK(regions_[region].is_open);
     while (!words.empty()) {
         if (open.count == kMostPieces || open.bytes == kMostFrameBytes) send(open, now_ns);
         const auto part =
@@ -172,6 +188,7 @@ void Sender::send(Open& open, std::int64_t now_ns) {
     if (unacknowledged_.empty()) heard_ns_ = now_ns;
     unacknowledged_.push_back({number_, bytes, now_ns});
     unacknowledged_bytes_ += bytes;
+    check_window();
     counts_.writes += open.count;
     counts_.bytes += open.bytes;
     ++counts_.frames;
@@ -189,6 +206,7 @@ void Sender::send_open(std::int64_t now_ns) {
 }
 
 void Sender::pump(std::int64_t now_ns) {
+    come_to(now_ns);
     if (is_full_ && unacknowledged_bytes_ <= kWindowBytes / 2) is_full_ = false;
     std::erase_if(open_, [&](Open& open) {
         if (now_ns - open.since_ns < kUnfinishedNs) return false;
@@ -241,6 +259,8 @@ void Sender::open(std::size_t index, std::int64_t now_ns) {
 void Sender::close(std::size_t index) {
     regions_[index].is_open = false;
     regions_[index].image.set_all_dirty();
+    // What is to come of commits that have begun does not leave.
+    for (Open& open : open_) open.admitted &= ~(std::uint64_t{1} << index);
 }
 
 void Sender::close_all() {
@@ -254,12 +274,14 @@ void Sender::close_all() {
 }
 
 bool Sender::acknowledge(std::uint64_t number, std::int64_t now_ns) {
+    come_to(now_ns);
     if (number > number_) return false;
     while (!unacknowledged_.empty() && unacknowledged_.front().number <= number) {
         unacknowledged_bytes_ -= unacknowledged_.front().bytes;
         unacknowledged_.pop_front();
         heard_ns_ = now_ns;
     }
+    check_window();
     return true;
 }
 

@@ -9,8 +9,10 @@
 /// the limit allows. docs/design/bridge.md says what order a copy keeps.
 ///
 /// Order: what leaves of a region is in the order of take(); a copy has all that came before it.
+/// Invariants, executed: only open regions leave; frames are numbered one by one, and the last of
+///   them wait for an acknowledgement, with all of their bytes; times never go back.
 /// Room: what waits is at most kWindowBytes, a frame of each origin, and a copy of each region.
-/// Thread safety: one thread. Nothing here knows clocks: times are arguments, and never go back.
+/// Thread safety: one thread. Nothing here knows clocks: times are arguments.
 /// Units: bytes, nanoseconds of CLOCK_MONOTONIC.
 
 #include "bridge/image.hpp"
@@ -61,8 +63,8 @@ public:
 
     explicit Sender(std::vector<SentRegion> regions);
 
-    std::size_t regions() const { return regions_.size(); }
-    const SentRegion& region(std::size_t index) const { return regions_[index].sent; }
+    [[nodiscard]] std::size_t regions() const { return regions_.size(); }
+    [[nodiscard]] const SentRegion& region(std::size_t index) const { return regions_[index].sent; }
 
     // ---- The source
     /// What lies in the memory comes next, by take_seen(); what does not is zero.
@@ -78,7 +80,7 @@ public:
     /// The other end takes the region from now on: a fresh copy is sent.
     void open(std::size_t region, std::int64_t now_ns);
     void close(std::size_t region);
-    bool is_open(std::size_t region) const { return regions_[region].is_open; }
+    [[nodiscard]] bool is_open(std::size_t region) const { return regions_[region].is_open; }
     /// The line has ended: what it carried is nobody's.
     void close_all();
     /// The other end has taken all frames up to that one. False: there was none of that number.
@@ -86,15 +88,17 @@ public:
     /// Sends what can be sent.
     void pump(std::int64_t now_ns);
     /// When pump() has more to do without another call; rmem::kNever: not before one.
-    std::int64_t due_ns(std::int64_t now_ns) const;
-    rmem::ByteQueue& out() { return out_; }
+    [[nodiscard]] std::int64_t due_ns(std::int64_t now_ns) const;
+    [[nodiscard]] rmem::ByteQueue& out() { return out_; }
 
     /// How long the oldest that the other end lacks has been waiting.
-    std::int64_t lag_ns(std::int64_t now_ns) const;
+    [[nodiscard]] std::int64_t lag_ns(std::int64_t now_ns) const;
     /// Since when frames wait for an acknowledgement, and none came; rmem::kNever: none waits.
-    std::int64_t silent_since_ns() const;
-    bool is_behind(std::size_t region) const { return regions_[region].image.is_dirty(); }
-    const SenderCounts& counts() const { return counts_; }
+    [[nodiscard]] std::int64_t silent_since_ns() const;
+    [[nodiscard]] bool is_behind(std::size_t region) const {
+        return regions_[region].image.is_dirty();
+    }
+    [[nodiscard]] const SenderCounts& counts() const { return counts_; }
 
 private:
     /// What a limit allows: an amount in a second, and kBurstNs of it at once.
@@ -135,14 +139,16 @@ private:
         std::int64_t at_ns = 0;
     };
 
-    Open& open_of(const SourceWrite& write, std::int64_t now_ns);
-    bool admits(Open& open, std::size_t region, std::int64_t now_ns);
+    [[nodiscard]] Open& open_of(const SourceWrite& write, std::int64_t now_ns);
+    [[nodiscard]] bool admits(Open& open, std::size_t region, std::int64_t now_ns);
     void take_part(Open& open, std::size_t region, const SourceWrite& write, std::int64_t now_ns);
     void put(Open& open, std::size_t region, std::size_t word, std::span<const std::byte> words,
              bool has_mark, std::int64_t now_ns);
     void send(Open& open, std::int64_t now_ns);
     void send_open(std::int64_t now_ns);
     void copy(std::int64_t now_ns);
+    void come_to(std::int64_t now_ns);
+    void check_window() const;
     void note_behind(Region& region, std::int64_t now_ns);
 
     std::vector<Region> regions_;
@@ -150,7 +156,7 @@ private:
     std::deque<Sent> unacknowledged_;
     std::size_t unacknowledged_bytes_ = 0;
     std::uint64_t number_ = 0;
-    std::int64_t heard_ns_ = 0;
+    std::int64_t heard_ns_ = 0, latest_ns_ = 0;
     bool is_full_ = false;
     rmem::ByteQueue out_;
     SenderCounts counts_;

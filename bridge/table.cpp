@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/table.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/hash.hpp"
 
 #include <algorithm>
@@ -96,6 +97,7 @@ Stamp read_stamp(std::span<const std::byte, kStampBytes> bytes) {
 // ---- Bridges that run
 
 void TableWatch::look(std::span<const std::byte> table, std::int64_t now_ns) {
+    RMEM_CHECK(table.size() % kSlotBytes == 0);
     const std::size_t slots = table.size() / kSlotBytes;
     seen_.resize(slots);
     live_.clear();
@@ -124,6 +126,7 @@ Path path_to(std::span<const Slot> live, std::uint64_t offset, std::uint64_t byt
         }
     }
     path.push_back(own);
+    RMEM_CHECK(path.size() <= kMostHops + 1);
     return path;
 }
 

@@ -9,6 +9,7 @@
 /// words say what it is, under a checksum, since several words are not written in one piece; the
 /// others change by themselves: a beat, and the stamp of the region's last frame.
 ///
+/// Invariants, executed: a table is whole slots; a path has at most one hop more than it may.
 /// Trust: a slot is another node's; one that is not whole counts as empty.
 /// Thread safety: values; a TableWatch has one thread.
 /// Units: bytes of the ring's memory, nanoseconds.
@@ -46,8 +47,8 @@ struct Slot {
 
 /// What a slot says first: kBeatAt bytes.
 using SlotBytes = std::array<std::byte, kBeatAt>;
-SlotBytes encoded(const Slot& slot);
-std::optional<Slot> read_slot(std::span<const std::byte> bytes);
+[[nodiscard]] SlotBytes encoded(const Slot& slot);
+[[nodiscard]] std::optional<Slot> read_slot(std::span<const std::byte> bytes);
 
 /// Of the last frame that was brought to a region.
 struct Stamp {
@@ -60,8 +61,8 @@ struct Stamp {
 inline constexpr std::size_t kStampBytes = 24;
 static_assert(kStampAt + kStampBytes <= kSlotBytes);
 using StampBytes = std::array<std::byte, kStampBytes>;
-StampBytes encoded(const Stamp& stamp);
-Stamp read_stamp(std::span<const std::byte, kStampBytes> bytes);
+[[nodiscard]] StampBytes encoded(const Stamp& stamp);
+[[nodiscard]] Stamp read_stamp(std::span<const std::byte, kStampBytes> bytes);
 
 /// The slots of a ring's bridges that run.
 class TableWatch {
@@ -71,7 +72,7 @@ public:
 
     /// The table, kTableBytes for each node, as it is now.
     void look(std::span<const std::byte> table, std::int64_t now_ns);
-    const std::vector<Slot>& live() const { return live_; }
+    [[nodiscard]] const std::vector<Slot>& live() const { return live_; }
 
 private:
     struct Seen {
@@ -86,12 +87,12 @@ private:
 
 /// The hops that the words of a range have behind them, and at last `own`. Longer than kMostHops by
 /// one if there are more: then it is to be refused.
-Path path_to(std::span<const Slot> live, std::uint64_t offset, std::uint64_t bytes,
-             std::uint64_t own);
+[[nodiscard]] Path path_to(std::span<const Slot> live, std::uint64_t offset, std::uint64_t bytes,
+                           std::uint64_t own);
 
 /// The slot whose bridge would take words of that range around to where they came from, and has
 /// more right to than the hop that would bring them: null if there is none.
-const Slot* circle_through(std::span<const Slot> live, std::uint64_t offset, std::uint64_t bytes,
-                           const Path& path, Slot::State state);
+[[nodiscard]] const Slot* circle_through(std::span<const Slot> live, std::uint64_t offset,
+                                         std::uint64_t bytes, const Path& path, Slot::State state);
 
 }  // namespace bridge

@@ -54,27 +54,27 @@ public:
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
 
-    const Welcome& node() const { return welcome_; }
+    [[nodiscard]] const Welcome& node() const { return welcome_; }
     [[nodiscard]] bool is_inherited() const { return is_inherited_; }
     /// RMEM_EINVAL: there is no word of the memory at that offset.
-    int check_word(std::uint64_t offset) const;
+    [[nodiscard]] int check_word(std::uint64_t offset) const;
     /// RMEM_EPEER: the connection has ended.
-    int state();
+    [[nodiscard]] int state();
 
-    int read(std::uint64_t offset, std::span<std::byte> to);
-    int write(std::uint64_t offset, std::span<const std::byte> data);
-    int send_interrupt(int to, std::uint32_t number, std::uint32_t value);
-    int accept_interrupts(std::uint64_t numbers);
-    int flush(std::int64_t timeout_ns);
-    int counter(std::string_view name, std::uint64_t& value);
-    int is_alive(unsigned rank);
-    int is_member();
+    [[nodiscard]] int read(std::uint64_t offset, std::span<std::byte> to);
+    [[nodiscard]] int write(std::uint64_t offset, std::span<const std::byte> data);
+    [[nodiscard]] int send_interrupt(int to, std::uint32_t number, std::uint32_t value);
+    [[nodiscard]] int accept_interrupts(std::uint64_t numbers);
+    [[nodiscard]] int flush(std::int64_t timeout_ns);
+    [[nodiscard]] int counter(std::string_view name, std::uint64_t& value);
+    [[nodiscard]] int is_alive(unsigned rank);
+    [[nodiscard]] int is_member();
 
     /// Stores where the memory begins here; these whole pages of it are the node's from now on.
-    int map(std::uint64_t offset, std::uint64_t bytes, void** memory);
+    [[nodiscard]] int map(std::uint64_t offset, std::uint64_t bytes, void** memory);
 
-    int next_interrupt(rmem_interrupt& interrupt, std::int64_t timeout_ns);
-    int on_interrupt(Callback function, void* with);
+    [[nodiscard]] int next_interrupt(rmem_interrupt& interrupt, std::int64_t timeout_ns);
+    [[nodiscard]] int on_interrupt(Callback function, void* with);
 
 private:
     using Bytes = std::vector<std::byte>;
@@ -84,22 +84,22 @@ private:
 
     // ---- Calls
     void greet(Socket& socket, Channel channel);
-    bool take_frame(Socket& socket, FrameQueue& frames);
-    int post(const Bytes& frame, std::uint64_t* number = nullptr);
-    int ask(const Bytes& frame, Kind kind, std::span<std::byte> answer);
-    int ask_number(const Bytes& frame, std::uint64_t& number);
-    int failed(const Frame& frame);
-    int check_range(std::uint64_t offset, std::size_t bytes) const;
+    [[nodiscard]] bool take_frame(Socket& socket, FrameQueue& frames);
+    [[nodiscard]] int post(const Bytes& frame, std::uint64_t* number = nullptr);
+    [[nodiscard]] int ask(const Bytes& frame, Kind kind, std::span<std::byte> answer);
+    [[nodiscard]] int ask_number(const Bytes& frame, std::uint64_t& number);
+    [[nodiscard]] int failed(const Frame& frame);
+    [[nodiscard]] int check_range(std::uint64_t offset, std::size_t bytes) const;
     void end(const std::string& why);
-    std::uint64_t send_store(std::uint64_t offset, std::span<const std::byte> data);
+    [[nodiscard]] std::uint64_t send_store(std::uint64_t offset, std::span<const std::byte> data);
     void send_stores();
     void send_stores(std::uint64_t offset, std::uint64_t bytes);
 
     // ---- News
     void follow_news();
-    bool take_news(FrameQueue& frames);
-    bool take(const Frame& frame);
-    bool has_view();
+    [[nodiscard]] bool take_news(FrameQueue& frames);
+    [[nodiscard]] bool take(const Frame& frame);
+    [[nodiscard]] bool has_view();
     /// Until there is something of `wanted`, or the connection has ended.
     template <class Wanted>
     void await(Lock& lock, rmem::Deadline deadline, Wanted wanted);

@@ -13,9 +13,10 @@
 namespace remote {
 
 /// As rmem_open_with; RMEM_ESYS where nothing serves one.
-int open_node(rmem_node** node, const Address& address) noexcept;
+[[nodiscard]] int open_node(rmem_node** node, const Address& address) noexcept;
 
 /// As rmem_stores, of these whole pages alone: the rest of the memory there is not the node's.
-int map_node(rmem_node* node, std::size_t offset, std::size_t bytes, void** memory) noexcept;
+[[nodiscard]] int map_node(rmem_node* node, std::size_t offset, std::size_t bytes,
+                           void** memory) noexcept;
 
 }  // namespace remote

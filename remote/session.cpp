@@ -37,6 +37,7 @@ Twins::Twin& Twins::join(std::uint64_t offset, Words& due) {
 
 void Twins::leave(std::uint64_t offset, Words& due) {
     const auto found = twins_.find(offset);
+    RMEM_CHECK(found != twins_.end());
     const auto left = std::erase(found->second.due, &due);
     RMEM_CHECK(left == 1);
     if (found->second.due.empty()) twins_.erase(found);
@@ -74,6 +75,7 @@ Session::~Session() {
 // ---- Calls
 
 void Session::run(std::int64_t now_ns) {
+    RMEM_CHECK(!is_waiting_ || has_calls());
     if (is_waiting_) static_cast<void>(rmem_poll(node_));
     while (!is_broken_ && !is_full(answers_)) {
         const auto frame = calls_.front();
@@ -82,6 +84,7 @@ void Session::run(std::int64_t now_ns) {
             return;
         }
         const Step step = make(*frame, now_ns);
+        RMEM_CHECK(is_bounded(answers_));
         if (step == Step::again) return;
         is_waiting_ = false;
         is_broken_ = step == Step::broken;
@@ -297,6 +300,7 @@ std::size_t Session::look(std::size_t most) {
         ++looks_;
     }
     tell_what_is_due();
+    RMEM_CHECK(is_bounded(news_));
     return compared;
 }
 
@@ -327,7 +331,9 @@ void Session::on_interrupt(const rmem_interrupt& interrupt) {
         ++missed_;
         return;
     }
-    interrupts_.push_back({looks_ + pages_.size(), interrupt});
+    const std::uint64_t looks = looks_ + pages_.size();
+    RMEM_CHECK(interrupts_.empty() || interrupts_.back().looks <= looks);
+    interrupts_.push_back({looks, interrupt});
     interrupts_.back().interrupt.missed = std::exchange(missed_, 0);
 }
 

@@ -15,9 +15,10 @@
 /// of those writes were made before, so that the client can tell what its own later stores have
 /// overtaken.
 ///
-/// Order: an interrupt is sent after what the bank held when it came.
 /// Invariants, executed: a session has the twin of each page that it has mapped, and a twin a
-///   session; look() compares no more pages than it is told.
+///   session; a session waits for a call that it has; no interrupt is due before one that came
+///   before it, nor before what the bank held when it came; answers and news are bounded, as is
+///   said below.
 /// Thread safety: one thread, which makes the node's calls too.
 /// Errors: is_broken(): the client does not speak the protocol; end it.
 /// Trust: every byte is a client's. Input is bounded by wants_input(), each output by
@@ -52,7 +53,7 @@ public:
     explicit Twins(rmem_node* node) : node_(node) {}
 
     /// For a client whose page is zeros.
-    Twin& join(std::uint64_t offset, Words& due);
+    [[nodiscard]] Twin& join(std::uint64_t offset, Words& due);
     void leave(std::uint64_t offset, Words& due);
     void compare(std::uint64_t offset, Twin& twin) const;
 
@@ -76,31 +77,33 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    std::uint64_t number() const { return number_; }
-    bool is_broken() const { return is_broken_; }
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    [[nodiscard]] bool is_broken() const { return is_broken_; }
 
     /// Bytes of the connection for calls, in any pieces.
     void receive(std::span<const std::byte> bytes) { calls_.add(bytes); }
     /// Makes what calls there are.
     void run(std::int64_t now_ns);
     /// More calls would find room.
-    bool wants_input() const { return !is_waiting_ && !is_broken_ && !is_full(answers_); }
+    [[nodiscard]] bool wants_input() const {
+        return !is_waiting_ && !is_broken_ && !is_full(answers_);
+    }
     /// For the node; run() has to be called again soon.
-    bool is_waiting() const { return is_waiting_; }
+    [[nodiscard]] bool is_waiting() const { return is_waiting_; }
     /// Calls have come whole that are not made yet.
-    bool has_calls() const { return calls_.front().has_value(); }
+    [[nodiscard]] bool has_calls() const { return calls_.front().has_value(); }
 
     /// The node has got one.
     void on_interrupt(const rmem_interrupt& interrupt);
     /// Compares what is mapped with the bank, as far as there is room for news: at most `most`
     /// pages, the next in turn; returns how many.
     std::size_t look(std::size_t most);
-    std::size_t pages() const { return pages_.size(); }
+    [[nodiscard]] std::size_t pages() const { return pages_.size(); }
     /// There may be something to tell.
-    bool wants_look() const { return !pages_.empty() || !interrupts_.empty(); }
+    [[nodiscard]] bool wants_look() const { return !pages_.empty() || !interrupts_.empty(); }
 
-    rmem::ByteQueue& answers() { return answers_; }
-    rmem::ByteQueue& news() { return news_; }
+    [[nodiscard]] rmem::ByteQueue& answers() { return answers_; }
+    [[nodiscard]] rmem::ByteQueue& news() { return news_; }
 
 private:
     enum class Step { done, again, broken };
@@ -115,22 +118,25 @@ private:
         Twins::Words is_due;
     };
 
-    static bool is_full(const rmem::ByteQueue& box) {
+    [[nodiscard]] static bool is_full(const rmem::ByteQueue& box) {
         return box.left().size() >= kMostWaitingBytes;
     }
-    Step make(const Frame& frame, std::int64_t now_ns);
-    Step read(FieldReader fields);
-    Step write(FieldReader fields, std::int64_t now_ns);
-    Step send(FieldReader fields, std::int64_t now_ns);
-    Step accept(FieldReader fields);
-    Step flush(FieldReader fields, std::int64_t now_ns);
-    Step counter(FieldReader fields);
-    Step state(Kind kind, FieldReader fields);
-    Step map(FieldReader fields);
-    Step put(int code, std::int64_t now_ns);
-    Step answer(int code);
-    Step answer_number(std::uint64_t number);
-    bool has_waited(std::int64_t now_ns, std::int64_t longest_ns);
+    [[nodiscard]] static bool is_bounded(const rmem::ByteQueue& box) {
+        return box.left().size() < kMostWaitingBytes + kMostBodyBytes + FrameWriter::kHeaderBytes;
+    }
+    [[nodiscard]] Step make(const Frame& frame, std::int64_t now_ns);
+    [[nodiscard]] Step read(FieldReader fields);
+    [[nodiscard]] Step write(FieldReader fields, std::int64_t now_ns);
+    [[nodiscard]] Step send(FieldReader fields, std::int64_t now_ns);
+    [[nodiscard]] Step accept(FieldReader fields);
+    [[nodiscard]] Step flush(FieldReader fields, std::int64_t now_ns);
+    [[nodiscard]] Step counter(FieldReader fields);
+    [[nodiscard]] Step state(Kind kind, FieldReader fields);
+    [[nodiscard]] Step map(FieldReader fields);
+    [[nodiscard]] Step put(int code, std::int64_t now_ns);
+    [[nodiscard]] Step answer(int code);
+    [[nodiscard]] Step answer_number(std::uint64_t number);
+    [[nodiscard]] bool has_waited(std::int64_t now_ns, std::int64_t longest_ns);
     void client_has(std::uint64_t offset, std::span<const std::byte> data);
     void compare(std::uint64_t offset, Page& page);
     void tell_what_is_due();

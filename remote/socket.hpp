@@ -26,7 +26,7 @@ struct Address {
 };
 
 /// "host:port", "[::1]:port". `what` names the object in the error.
-Address parse_address(const std::string& what, const std::string& text);
+[[nodiscard]] Address parse_address(const std::string& what, const std::string& text);
 
 /// Of either side: what is sent leaves at once, and a host that has fallen silent is found.
 void prepare_connection(std::intptr_t handle);
@@ -46,11 +46,11 @@ public:
     Socket& operator=(const Socket&) = delete;
 
     /// False: the connection has ended.
-    bool send(std::span<const std::byte> bytes);
+    [[nodiscard]] bool send(std::span<const std::byte> bytes);
     /// What has come, at least one byte; 0: the connection has ended.
-    std::size_t receive(std::span<std::byte> to);
+    [[nodiscard]] std::size_t receive(std::span<std::byte> to);
     /// Whether something has come, or the connection has ended, at the latest after `most_ms`.
-    bool wait(int most_ms);
+    [[nodiscard]] bool wait(int most_ms);
     /// For both sides.
     void end();
 

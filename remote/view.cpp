@@ -2,6 +2,7 @@
 #include "remote/view.hpp"
 
 #include "remote/protocol.hpp"
+#include "rmem/base/check.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,10 +18,10 @@ constexpr std::size_t kNumberBytes = sizeof(std::uint64_t);
 
 // relaxed is enough, for all accesses to the program's memory: it promises no order between words,
 // and what a program is told besides comes by a mutex
-constexpr auto kOrder = std::memory_order_relaxed;
+constexpr auto kRelaxed = std::memory_order_relaxed;
 
 std::uint32_t load(std::uint32_t* word) {
-    return std::atomic_ref(*word).load(kOrder);
+    return std::atomic_ref(*word).load(kRelaxed);
 }
 
 }  // namespace
@@ -51,7 +52,17 @@ std::uint64_t& View::number_at(std::uint64_t offset) {
     return reinterpret_cast<std::uint64_t*>(numbers_.first)[offset / kWordBytes];
 }
 
+bool View::is_within(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset <= bytes_ && bytes <= bytes_ - offset;
+}
+
+void View::note(std::uint64_t number) {
+    RMEM_CHECK(number > last_number_ || number == 0);
+    last_number_ = std::max(last_number_, number);
+}
+
 void View::map(std::uint64_t offset, std::uint64_t bytes) {
+    RMEM_CHECK(is_within(offset, bytes) && (offset | bytes) % kPageBytes == 0);
     for (std::uint64_t page = offset / kPageBytes; page < (offset + bytes) / kPageBytes; ++page)
         is_mapped_.at(page) = true;
 }
@@ -84,13 +95,15 @@ void View::collect_page(std::uint64_t page, const Send& send) {
         std::copy(found.begin() + from, found.begin() + i, twins + from);
         const std::uint64_t at = first + from * kWordBytes;
         const std::uint64_t number = send(at, std::as_bytes(std::span(twins + from, i - from)));
+        note(number);
         for (std::size_t word = from; word < i; ++word)
             number_at(first + word * kWordBytes) = number;
     }
 }
 
 void View::wrote(std::uint64_t offset, std::span<const std::byte> data, std::uint64_t number) {
-    if (offset > bytes_ || data.size() > bytes_ - offset) return;
+    RMEM_CHECK(is_within(offset, data.size()));
+    note(number);
     for (std::size_t i = 0; i < data.size();) {
         const std::uint64_t at = offset + i;
         if (const std::uint64_t page = at / kPageBytes; !is_mapped(page)) {
@@ -100,18 +113,19 @@ void View::wrote(std::uint64_t offset, std::span<const std::byte> data, std::uin
         number_at(at) = number;
         if (at % kWordBytes == 0 && data.size() - i >= kWordBytes) {
             std::memcpy(twin_at(at), data.data() + i, kWordBytes);
-            std::atomic_ref(*word_at(at)).store(*twin_at(at), kOrder);
+            std::atomic_ref(*word_at(at)).store(*twin_at(at), kRelaxed);
             i += kWordBytes;
         } else {
             // Its neighbours in the word are the program's.
             twin_.first[at] = data[i];
-            std::atomic_ref(memory_.first[at]).store(data[i], kOrder);
+            std::atomic_ref(memory_.first[at]).store(data[i], kRelaxed);
             ++i;
         }
     }
 }
 
 void View::changed(std::uint64_t offset, std::span<const std::byte> words, std::uint64_t known) {
+    RMEM_CHECK(is_within(offset, words.size()) && (offset | words.size()) % kWordBytes == 0);
     for (std::size_t i = 0; i < words.size(); i += kWordBytes) {
         const std::uint64_t at = offset + i;
         if (number_at(at) > known) continue;
@@ -120,7 +134,7 @@ void View::changed(std::uint64_t offset, std::span<const std::byte> words, std::
         std::uint32_t before = *twin_at(at);
         *twin_at(at) = value;
         // Fails where the program has stored meanwhile.
-        std::atomic_ref(*word_at(at)).compare_exchange_strong(before, value, kOrder);
+        std::atomic_ref(*word_at(at)).compare_exchange_strong(before, value, kRelaxed);
     }
 }
 

@@ -9,6 +9,8 @@
 /// one. A change that the node told before it knew of an own write to the word is left out, since
 /// the write overtakes it there.
 ///
+/// Invariants, executed: own writes are numbered in the order in which they are told; what is told
+///   of lies within the memory, and the node tells of whole words.
 /// Guarantee: the program's bytes are written where the node's change came, and nowhere else.
 /// Thread safety: one call at a time; the program loads and stores at any time.
 /// Units: bytes; offsets are those of the memory.
@@ -25,13 +27,13 @@ namespace remote {
 
 class View {
 public:
-    /// Sends a store; returns how many own writes there were, with it.
+    /// Sends a store; returns how many own writes there were, with it; 0: it could not be sent.
     using Send = std::function<std::uint64_t(std::uint64_t offset, std::span<const std::byte>)>;
 
     /// Throws std::bad_alloc.
     explicit View(std::size_t memory_bytes);
 
-    std::byte* memory() { return memory_.first; }
+    [[nodiscard]] std::byte* memory() { return memory_.first; }
     /// These pages are looked at from now on.
     void map(std::uint64_t offset, std::uint64_t bytes);
 
@@ -51,18 +53,22 @@ private:
         std::unique_ptr<void, Free> owned;
         std::byte* first;  ///< at a multiple of the page
     };
-    static Zeros zeros(std::size_t bytes);
+    [[nodiscard]] static Zeros zeros(std::size_t bytes);
 
-    bool is_mapped(std::uint64_t page) const;
+    [[nodiscard]] bool is_within(std::uint64_t offset, std::uint64_t bytes) const;
+    [[nodiscard]] bool is_mapped(std::uint64_t page) const;
     void collect_page(std::uint64_t page, const Send& send);
-    std::uint32_t* word_at(std::uint64_t offset);
-    std::uint32_t* twin_at(std::uint64_t offset);
-    std::uint64_t& number_at(std::uint64_t offset);
+    /// Of an own write, which is the latest.
+    void note(std::uint64_t number);
+    [[nodiscard]] std::uint32_t* word_at(std::uint64_t offset);
+    [[nodiscard]] std::uint32_t* twin_at(std::uint64_t offset);
+    [[nodiscard]] std::uint64_t& number_at(std::uint64_t offset);
 
     const std::size_t bytes_;
     const Zeros memory_;
     const Zeros twin_;
-    const Zeros numbers_;          ///< of the own write that each word had last, 64 bits each
+    const Zeros numbers_;  ///< of the own write that each word had last, 64 bits each
+    std::uint64_t last_number_ = 0;
     std::vector<bool> is_mapped_;  ///< by page
 };
 

@@ -5,6 +5,7 @@
 #include "bridge/end.hpp"
 
 #include "tests/support/bridge_ends.hpp"
+#include "tests/support/broken.hpp"
 
 #include <gmock/gmock.h>
 
@@ -152,6 +153,15 @@ TEST(Ends, survive_bytes_that_no_end_sends) {
     auto twice = said;
     twice.insert(twice.end(), said.begin(), said.end());
     EXPECT_TRUE(hear(twice));
+}
+
+TEST(EndInvariants, a_line_comes_once_and_bytes_come_from_it_in_the_order_of_time) {
+    End end({}, {{"first", 0, 64}});
+    EXPECT_BROKEN(end.receive({}, 1));
+    EXPECT_BROKEN(end.delivered(1));
+    end.connect(2);
+    EXPECT_BROKEN(end.receive({}, 1));
+    EXPECT_BROKEN(end.connect(2));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "bridge/receiver.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gmock/gmock.h>
 
 namespace bridge {
@@ -76,6 +78,16 @@ TEST_F(Receiving, leaves_out_what_is_for_a_region_that_is_not_admitted) {
     EXPECT_TRUE(receiver.take(body_of(2, {{1, 0, 0, kTwoWords}})));
     EXPECT_EQ(receiver.delivery(), nullptr);
     EXPECT_EQ(receiver.taken(), 2U);
+}
+
+TEST(ReceiverInvariants, a_frame_is_taken_when_the_last_was_delivered_and_delivered_once) {
+    Receiver receiver({{"first", 1024, 64}});
+    EXPECT_BROKEN(receiver.delivered());
+    receiver.begin();
+    receiver.call(0, 0);
+    receiver.admit(0, true);
+    ASSERT_TRUE(receiver.take(body_of(1, {{0, 0, 0, kTwoWords}})));
+    EXPECT_BROKEN(static_cast<void>(receiver.take(body_of(2, {{0, 0, 0, kTwoWords}}))));
 }
 
 }  // namespace

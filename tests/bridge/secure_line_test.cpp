@@ -5,6 +5,8 @@
 
 #include "bridge/secure_line.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -153,6 +155,11 @@ TEST(SecureLine, does_not_take_a_cut_for_an_end) {
     EXPECT_FALSE(lines.listener.has_ended());
     lines.listener.receive(std::span(sealed).last(1));
     EXPECT_TRUE(lines.listener.has_ended());
+}
+
+TEST(SecureLineInvariants, nothing_is_sent_before_there_are_keys) {
+    Lines lines;
+    EXPECT_BROKEN(lines.caller.send(bytes_of("too soon")));
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include "bridge/sender.hpp"
 
 #include "tests/support/bridge_ends.hpp"
+#include "tests/support/broken.hpp"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 namespace bridge {
@@ -212,6 +214,34 @@ TEST(Seeds, never_show_a_flag_before_its_data_and_end_with_equal_memories) {
         ends.exchange();
         ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), ends.memory.begin())) << seed;
     }
+}
+
+TEST(SenderInvariants, only_open_regions_leave_and_times_never_go_back) {
+    Sender sender({region()});
+    const std::uint32_t value = 1;
+    const SourceWrite write{1, 0, 0, std::as_bytes(std::span(&value, 1)), false, true};
+    sender.open(0, 5);
+    sender.pump(5);
+    ASSERT_TRUE(sender.acknowledge(1, 5));
+    sender.take(write, 6);
+    EXPECT_BROKEN(sender.pump(5));
+    EXPECT_BROKEN(sender.take(write, 5));
+    EXPECT_BROKEN(static_cast<void>(sender.acknowledge(1, 5)));
+}
+
+TEST(ImageInvariants, words_are_the_regions) {
+    Image image(4);
+    const std::array<std::byte, 8> words{};
+    image.put(2, words, true, true);
+    EXPECT_BROKEN(image.put(3, words, false, true));
+    EXPECT_BROKEN(image.put(SIZE_MAX, words, false, true));
+    EXPECT_BROKEN(image.put(0, std::span(words).first(6), false, true));
+}
+
+TEST(ImageInvariants, a_mark_is_of_a_word_of_the_region) {
+    Image image(4);
+    image.mark(3);
+    EXPECT_BROKEN_WHERE_CHECKED(image.mark(4));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include "bridge/table.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -105,6 +107,11 @@ TEST(Circles, lose_one_hop_at_least_and_not_all) {
             EXPECT_LE(refused, 2U);
         }
     }
+}
+
+TEST(TableInvariants, a_table_is_whole_slots) {
+    TableWatch watch;
+    EXPECT_BROKEN(watch.look(std::vector<std::byte>(kSlotBytes + 4), 0));
 }
 
 }  // namespace

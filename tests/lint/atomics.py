@@ -68,8 +68,10 @@ class Operations:
 # Folders whose atomics say what they are for.
 SCOPE = (
     "billboard",
+    "bridge",
     "mpi_channel",
     "ports",
+    "remote",
     "rmem",
     "tools",
 )

@@ -6,6 +6,7 @@
 #include "remote/session.hpp"
 
 #include "rmem/config.hpp"
+#include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 
 #include <gmock/gmock.h>
@@ -362,6 +363,16 @@ TEST(Session, stays_within_its_bounds_whatever_bytes_come) {
         EXPECT_LE(client.session.answers().left().size(),
                   Session::kMostWaitingBytes + kMostBodyBytes + FrameWriter::kHeaderBytes);
     }
+}
+
+TEST(SessionInvariants, a_twin_is_left_by_a_session_that_has_joined_it) {
+    const TwoNodes nodes("direct");
+    Twins twins(nodes.served());
+    Twins::Words due, of_another;
+    EXPECT_BROKEN(twins.leave(0, due));
+    static_cast<void>(twins.join(0, due));
+    EXPECT_BROKEN(twins.leave(0, of_another));
+    twins.leave(0, due);
 }
 
 }  // namespace

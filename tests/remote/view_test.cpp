@@ -5,6 +5,7 @@
 #include "remote/view.hpp"
 
 #include "remote/protocol.hpp"
+#include "tests/support/broken.hpp"
 
 #include <gtest/gtest.h>
 
@@ -96,7 +97,19 @@ TEST_F(ViewTest, wrote_shows_a_calls_bytes_and_leaves_the_programs_beside_them) 
     EXPECT_TRUE(collect().empty());
     change(2 * kPageBytes - 4, {1}, writes - 1);
     EXPECT_EQ(words[2047], 0x33333333U);
-    view.wrote(kViewBytes - 1, two, ++writes);  // beyond the memory
+}
+
+TEST(ViewInvariants, numbers_rise_and_all_that_is_told_lies_within_the_memory) {
+    View view(kViewBytes);
+    view.map(0, kPageBytes);
+    const std::vector<std::byte> words(8);
+    view.wrote(0, words, 2);
+    EXPECT_BROKEN(view.wrote(0, words, 2));
+    EXPECT_BROKEN(view.wrote(kViewBytes - 4, words, 3));
+    EXPECT_BROKEN(view.changed(kViewBytes - 4, words, 0));
+    EXPECT_BROKEN(view.changed(2, words, 0));
+    EXPECT_BROKEN(view.map(kPageBytes, kViewBytes));
+    EXPECT_BROKEN(view.map(0, 4));
 }
 
 }  // namespace
