@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 
 namespace bridge {
 namespace {
@@ -171,49 +170,6 @@ TEST_F(Sending, copies_the_memory_once_more_where_writes_were_missed) {
     ends.exchange();
     EXPECT_EQ(ends.word(4096), 0U);
     EXPECT_EQ(ends.word(4100), 12U);
-}
-
-/// A writer stores numbered data in four words and then the number in a flag. Whatever is lost,
-/// late or conflated, a reader of the target never sees a flag that is newer than any of its data,
-/// and in the end both memories are equal.
-TEST(Seeds, never_show_a_flag_before_its_data_and_end_with_equal_memories) {
-    for (unsigned seed = 0; seed < 200; ++seed) {
-        std::mt19937 random(seed);
-        const auto chance = [&](unsigned percent) { return random() % 100 < percent; };
-        const std::uint64_t limit = seed % 3 == 0 ? 500 : 0;
-        BridgeEnds ends({{"all", 0, 256, {{252, 4}}, 0, limit}}, {{"all", 0, 256}});
-        ends.connect();
-        std::vector<std::uint32_t> wanted(64);
-        const auto write = [&](std::uint64_t offset, std::uint32_t value, bool more) {
-            ends.write(1, offset, value, false, more);
-            wanted[offset / 4] = value;
-        };
-        for (std::uint32_t i = 1; i <= 300; ++i) {
-            for (std::uint64_t word = 0; word < 4; ++word) write(word * 60, i, chance(30));
-            write(252, i, false);
-            ends.now_ns += static_cast<std::int64_t>(random() % 3'000'000);
-            const std::size_t before = ends.made.size();
-            if (chance(3)) {
-                ends.disconnect();
-                ends.connect();
-            } else if (chance(20)) {
-                ends.exchange();
-            } else if (chance(50)) {
-                ends.source.run(ends.now_ns);
-                ends.to_target();
-            }
-            std::vector<std::uint32_t> seen = ends.memory;
-            if (ends.made.size() != before) {
-                for (std::uint64_t word = 0; word < 4; ++word)
-                    ASSERT_GE(seen[word * 15], seen[63]) << seed;
-            }
-        }
-        ends.now_ns += 10 * kOneSecondNs;
-        ends.exchange();
-        ends.now_ns += 10 * kOneSecondNs;
-        ends.exchange();
-        ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), ends.memory.begin())) << seed;
-    }
 }
 
 TEST(SenderInvariants, only_open_regions_leave_and_times_never_go_back) {
