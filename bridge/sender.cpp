@@ -110,18 +110,17 @@ Sender::Open& Sender::open_of(const SourceWrite& write, std::int64_t now_ns) {
     return open;
 }
 
-/// Decided once for each frame, so that one leaves whole, or not at all.
+/// Once the begin of a commit leaves, all of it does; where it does not, its region is behind, and
+/// so the rest does not either until a copy has been sent.
 bool Sender::admits(Open& open, std::size_t index, std::int64_t now_ns) {
     const std::uint64_t bit = std::uint64_t{1} << index;
-    if ((open.decided & bit) == 0) {
-        open.decided |= bit;
-        Region& region = regions_[index];
-        is_full_ = is_full_ || unacknowledged_bytes_ >= kWindowBytes;
-        const bool is_admitted = region.is_open && !is_full_ && !region.image.is_dirty() &&
-                                 region.bytes.allows(now_ns) && region.writes.allows(now_ns);
-        if (is_admitted) open.admitted |= bit;
-    }
-    return (open.admitted & bit) != 0;
+    if ((open.admitted & bit) != 0) return true;
+    Region& region = regions_[index];
+    is_full_ = is_full_ || unacknowledged_bytes_ >= kWindowBytes;
+    const bool is_admitted = region.is_open && !is_full_ && !region.image.is_dirty() &&
+                             region.bytes.allows(now_ns) && region.writes.allows(now_ns);
+    if (is_admitted) open.admitted |= bit;
+    return is_admitted;
 }
 
 void Sender::take_part(Open& open, std::size_t index, const SourceWrite& write,
@@ -201,7 +200,7 @@ void Sender::send(Open& open, std::int64_t now_ns) {
 void Sender::send_open(std::int64_t now_ns) {
     for (Open& open : open_) {
         send(open, now_ns);
-        open.decided = open.admitted = 0;
+        open.admitted = 0;
     }
 }
 

@@ -131,7 +131,7 @@ private:
         std::vector<std::byte> pieces;
         unsigned count = 0;
         std::uint64_t bytes = 0;
-        std::uint64_t decided = 0, admitted = 0;  ///< regions, a bit each
+        std::uint64_t admitted = 0;  ///< regions, a bit each
     };
     struct Sent {
         std::uint64_t number = 0;
