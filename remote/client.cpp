@@ -238,7 +238,7 @@ int Client::flush(std::int64_t timeout_ns) {
     send_stores();
     const auto deadline = rmem::Deadline::in(timeout_ns);
     for (;;) {
-        // The server answers in time; then other threads' calls are made, too.
+        // The server waits for kLongestFlushNs at most, so other threads' calls come in between.
         const std::int64_t now_ns = rmem::program_now_ns();
         const std::int64_t left_ns = deadline.passed(now_ns) ? 0 : deadline.at_ns - now_ns;
         std::uint64_t flushed = 0;

@@ -63,6 +63,11 @@ TEST(Ends, stop_what_is_refused_and_begin_with_a_copy_when_it_is_admitted_again)
     ends.exchange();
     EXPECT_EQ(ends.word(0), 1U);
     EXPECT_EQ(ends.word(4), 2U);
+    EXPECT_FALSE(ends.target.is_refused(0));
+    ends.target.refuse(0, "it goes in a circle again");
+    ends.exchange();
+    EXPECT_TRUE(ends.target.is_refused(0));
+    EXPECT_EQ(ends.source.counts().refused, 2U);
 }
 
 TEST(Ends, know_the_age_of_a_frame_to_half_a_round_trip) {

@@ -77,6 +77,15 @@ TEST_F(Sending, cuts_a_write_at_the_regions_edges_and_a_long_one_into_frames) {
     EXPECT_EQ(large.source.sender().counts().conflated, 0U);
 }
 
+TEST_F(Sending, makes_no_frame_of_more_pieces_than_a_group_of_writes_has) {
+    constexpr std::uint32_t kWrites = kMostPieces + 8;
+    for (std::uint32_t i = 0; i < kWrites; ++i) ends.write(1, i * 8, i + 1, false, i + 1 < kWrites);
+    ends.exchange();
+    ASSERT_EQ(ends.made.size(), kWrites) << ends.target.problem();
+    EXPECT_EQ(ends.made[kMostPieces - 1].frame, ends.made[0].frame);
+    EXPECT_EQ(ends.made[kMostPieces].frame, ends.made[0].frame + 1);
+}
+
 TEST_F(Sending, sends_a_commit_without_an_end_after_a_while) {
     ends.write(1, 4, 11, false, true);
     ends.exchange();
@@ -118,6 +127,18 @@ TEST_F(Sending, keeps_no_more_than_a_window_and_a_copy_however_slow_the_other_en
     EXPECT_EQ(ends.source.out().left().size(), full);
     ends.exchange();
     EXPECT_EQ(ends.word(4096 + 99'999 % 256 * 4), 99'999U);
+}
+
+TEST(Limits, are_asked_once_for_a_commit_which_leaves_whole) {
+    BridgeEnds ends({{"slow", 0, 64, {}, 0, 10}}, {{"slow", 0, 64}});
+    ends.connect();
+    ends.now_ns += 10 * kOneSecondNs;
+    ends.made.clear();
+    for (std::uint32_t i = 0; i < 3; ++i) ends.write(1, i * 4, i + 1, false, i < 2);
+    ends.exchange();
+    ASSERT_EQ(ends.made.size(), 3U);
+    EXPECT_EQ(ends.made[2].frame, ends.made[0].frame);
+    EXPECT_EQ(ends.source.sender().counts().conflated, 0U);
 }
 
 TEST(Limits, conflate_and_let_the_latest_through_in_their_time) {

@@ -31,4 +31,29 @@ ContractNode open_contract_node(const std::string& ring, LinkKind link, int node
     return {opened, [server](rmem_node* each) { EXPECT_EQ(rmem_close(each), RMEM_OK); }};
 }
 
+TEST(ServedMemory, stores_through_a_pointer_leave_before_an_interrupt_a_flush_and_a_read) {
+    const RingName name;
+    const auto a = open_contract_node(name.get(), LinkKind::direct, 0);
+    const auto b = open_contract_node(name.get(), LinkKind::direct, 1);
+    ASSERT_EQ(rmem_accept_interrupts(b.get(), 1), RMEM_OK);
+    void* memory = nullptr;
+    ASSERT_EQ(remote::map_node(a.get(), 0, kBytes, &memory), RMEM_OK) << rmem_last_error();
+    const std::atomic_ref word(*(static_cast<std::uint32_t*>(memory) + 16));
+    for (std::uint32_t i = 3; i < 300; i += 3) {
+        // relaxed is enough: no order is promised but that of the calls
+        word.store(i, std::memory_order_relaxed);
+        ASSERT_EQ(rmem_send_interrupt(a.get(), 1, 0, i), RMEM_OK);
+        rmem_interrupt interrupt{};
+        ASSERT_EQ(rmem_next_interrupt(b.get(), &interrupt, RMEM_FOREVER), RMEM_OK);
+        EXPECT_EQ(rmem_load(b.get(), 64), i);
+        // relaxed is enough: as above
+        word.store(i + 1, std::memory_order_relaxed);
+        ASSERT_EQ(rmem_flush(a.get(), RMEM_FOREVER), RMEM_OK);
+        EXPECT_EQ(rmem_load(b.get(), 64), i + 1);
+        // relaxed is enough: as above
+        word.store(i + 2, std::memory_order_relaxed);
+        EXPECT_EQ(rmem_load(a.get(), 64), i + 2);
+    }
+}
+
 }  // namespace rmem::test

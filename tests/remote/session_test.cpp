@@ -5,6 +5,7 @@
 
 #include "remote/session.hpp"
 
+#include "rmem/base/clock.hpp"
 #include "rmem/config.hpp"
 #include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
@@ -26,9 +27,10 @@ constexpr std::uint64_t kAllNumbers = (std::uint64_t{1} << RMEM_INTERRUPT_NUMBER
 /// The nodes of a ring, opened here.
 class TwoNodes {
 public:
-    explicit TwoNodes(const char* link, const char* timing = "") {
+    explicit TwoNodes(const char* link, const char* timing = "", const char* faults = "") {
         const std::string profile = std::string("RMEM_TIMING=") + timing;
-        const char* const settings[] = {profile.c_str(), nullptr};
+        const std::string injected = std::string("RMEM_FAULTS=") + faults;
+        const char* const settings[] = {profile.c_str(), injected.c_str(), nullptr};
         for (int i = 0; i < 2; ++i) {
             rmem_options options = RMEM_OPTIONS;
             options.ring = name_.get().c_str();
@@ -195,6 +197,40 @@ TEST(Session, keeps_the_order_of_writes_that_the_ring_has_no_room_for_at_once) {
     EXPECT_EQ(rmem_load(nodes.other(), 0), kWrites);
 }
 
+/// What node 0 writes is on its way for 4 s, and its queue has no room until then. A host that was
+/// away for longer shows nothing.
+TEST(Session, gives_a_write_without_room_and_a_flush_up_and_waits_no_more_for_what_follows) {
+    const TwoNodes nodes("ring", "gt200", "delay:node=0,by=4s");
+    const std::int64_t begin_ns = rmem::now_ns();
+    const auto expect = [begin_ns](bool holds, const std::string& what) {
+        EXPECT_TRUE(holds || rmem::now_ns() - begin_ns >= 4'000'000'000) << what;
+    };
+    Client client(nodes);
+    Session& session = client.session;
+    const std::vector<std::byte> most(kSessionBytes);
+    const auto write = [&] {
+        client.ask(Kind::write, at(0), std::span<const std::byte>(most));
+        session.run(1);
+    };
+    while (!session.is_waiting()) write();
+    write();
+    session.run(Session::kLongestWaitForRoomNs);
+    expect(session.is_waiting(), "has not waited for as long as it may");
+    session.run(Session::kLongestWaitForRoomNs + 1);
+    expect(!session.is_waiting() && !session.has_calls(), "waits for what follows as well");
+    client.ask(Kind::is_member);
+    std::string answer = client.run();
+    expect(answer.find("an earlier write found no room on the ring for 2 s") != answer.npos,
+           answer);
+    client.ask(Kind::flush, std::uint64_t{1} << 40);
+    session.run(10);
+    expect(session.is_waiting(), "does not wait for a flush");
+    session.run(10 + Session::kLongestFlushNs);
+    expect(!session.is_waiting(), "waits for a flush for longer than it may");
+    answer = client.run();
+    expect(answer.find("not every live node") != answer.npos, answer);
+}
+
 TEST(Session, looks_at_no_more_calls_while_answers_are_left_lying) {
     const TwoNodes nodes("direct");
     Client client(nodes);
@@ -302,6 +338,40 @@ TEST(Session, sends_an_accepted_interrupt_after_what_its_sender_had_written) {
     rmem_send_interrupt(nodes.other(), 0, 34, 2);
     take_interrupts(nodes, client.session, 2);
     EXPECT_EQ(client.look(), "change after 0 at 100: 4200\ninterrupt 34 2 from 1, missed 0\n");
+}
+
+TEST(Session, sends_no_interrupt_before_the_pages_that_are_mapped_meanwhile) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    client.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
+    client.ask(Kind::accept, kAllNumbers);
+    client.run();
+    client.look();
+    client.session.on_interrupt({3, 1, 1, 0, RMEM_SENT, 0});
+    client.ask(Kind::map, at(kPageBytes), std::uint64_t{kPageBytes});
+    client.run();
+    rmem_write_word(nodes.other(), kPageBytes, 5);
+    EXPECT_EQ(client.look(1), "change after 0 at 4096: 5\n");
+    EXPECT_EQ(client.look(1), "shown 2\ninterrupt 3 1 from 1, missed 0\n");
+}
+
+TEST(Session, compares_nothing_while_news_are_left_lying) {
+    const TwoNodes nodes("direct");
+    Client client(nodes);
+    client.ask(Kind::map, at(0), std::uint64_t{kSessionBytes});
+    client.run();
+    std::uint32_t value = 0;
+    const auto look = [&] {
+        ++value;
+        const std::vector<std::uint32_t> words(kSessionBytes / kWordBytes, value);
+        EXPECT_EQ(rmem_write(nodes.other(), 0, words.data(), kSessionBytes), RMEM_OK);
+        return client.session.look(SIZE_MAX);
+    };
+    while (look() == kSessionBytes / kPageBytes)
+        ASSERT_LT(client.session.news().left().size(), 2 * Session::kMostWaitingBytes);
+    EXPECT_EQ(look(), 0U);
+    client.look();
+    EXPECT_THAT(client.look(), HasSubstr(std::to_string(value))) << "told when there is room";
 }
 
 TEST(Session, keeps_a_bounded_number_of_interrupts_and_says_how_many_were_missed) {
