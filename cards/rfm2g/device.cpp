@@ -62,8 +62,8 @@ namespace {
 
 /// The event that a node has sent; nothing: the interrupt is none of RFM2g's.
 std::optional<RFM2GEVENTTYPE> event_of(const rmem_interrupt& interrupt) {
-    const std::uint64_t event = interrupt.offset - kFirstNumber;
-    if (interrupt.kind == RMEM_WORD_WRITTEN || event > RFM2GEVENT_INTR4) return std::nullopt;
+    const std::uint64_t event = interrupt.offset - kFirstEventNumber;
+    if (interrupt.kind == RMEM_WORD_WRITTEN || event >= kEventNumbers) return std::nullopt;
     return static_cast<RFM2GEVENTTYPE>(event);
 }
 
@@ -74,12 +74,11 @@ Events::Received what_came(const rmem_interrupt& interrupt) {
 }  // namespace
 
 int Device::accept_events() {
-    std::uint64_t numbers = 0;
-    for (unsigned event = RFM2GEVENT_RESET; event <= RFM2GEVENT_INTR4; ++event)
-        numbers |= std::uint64_t{1} << (kFirstNumber + event);
+    static_assert(kEventNumbers == RFM2GEVENT_INTR4 + 1);
     {
         const Lock lock(mutex_);
-        const int code = rmem_accept_interrupts(node_, numbers);
+        const int code =
+            rmem_accept_interrupts(node_, numbers_from(kFirstEventNumber, kEventNumbers));
         if (code < 0) return code;
     }
     return kIsRemote && start_thread() != RFM2G_SUCCESS ? RMEM_ESYS : RMEM_OK;
@@ -351,7 +350,7 @@ RFM2G_STATUS Device::send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t dat
     return send_out(
         [&] {
             return rmem_send_interrupt(node_, to == RFM2G_NODE_ALL ? RMEM_ALL_NODES : to,
-                                       kFirstNumber + static_cast<unsigned>(event), data);
+                                       kFirstEventNumber + static_cast<unsigned>(event), data);
         },
         RFM2G_DRIVER_ERROR);
 }

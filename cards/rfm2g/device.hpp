@@ -10,6 +10,7 @@
 /// Trust: offsets, lengths and widths are a program's, and checked here.
 /// Units: bytes. An offset is a program's, in the window; a place is in the ring's memory.
 
+#include "cards/common/interrupt_numbers.hpp"
 #include "cards/rfm2g/events.hpp"
 #include "cards/rfm2g/host.hpp"
 #include "cards/rfm2g/rfm2g_api.h"
@@ -28,12 +29,6 @@
 #include <vector>
 
 namespace cards::rfm2g {
-
-/// Of the numbers of interrupts that nodes send (rmem.h) these are RFM2g's: 33 is the reset, 34 to
-/// 37 are INTR1 to INTR4, and 38, which raises nothing anywhere, goes round to test the ring.
-/// Those below 33 belong to other cards.
-inline constexpr unsigned kFirstNumber = 33;
-inline constexpr unsigned kRingTestNumber = kFirstNumber + RFM2GEVENT_INTR4 + 1;
 
 inline constexpr std::uint32_t kMapPageBytes = 4096;
 inline constexpr std::uint32_t kMemoryOffsetBytes = 64U << 20;

@@ -12,6 +12,7 @@
 /// Units: bytes; ticks of 8 ns are the net timer's, of 15 ns the host timer's.
 
 #include "cards/common/handle_table.hpp"
+#include "cards/common/interrupt_numbers.hpp"
 #include "cards/scgt/interrupt_queue.hpp"
 #include "cards/scgt/registers.hpp"
 #include "cards/scgt/scgtapi.h"
@@ -25,12 +26,6 @@
 #include <string>
 
 namespace cards::scgt {
-
-/// Of the numbers of interrupts that nodes send (rmem.h) 0 to 31 are the broadcast ones of these
-/// cards, 32 is the unicast one, and 39, which raises nothing anywhere, goes round to measure the
-/// ring. Those between belong to other cards.
-inline constexpr unsigned kUnicastNumber = 32;
-inline constexpr unsigned kMeasuringNumber = 39;
 
 class Device {
 public:

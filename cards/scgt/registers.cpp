@@ -165,7 +165,7 @@ uint32 Device::read_count(uint32 offset, uint32& value) {
 /// what it was.
 uint32 Device::measure_latency() {
     const std::int64_t begin_ns = rmem::now_ns();
-    if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kMeasuringNumber, 0) == RMEM_OK &&
+    if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kRoundTimeNumber, 0) == RMEM_OK &&
         rmem_flush(node_, kLongestRoundNs) >= RMEM_OK) {
         latency_ = static_cast<uint32>((rmem::now_ns() - begin_ns) / kNetTickNs);
     }

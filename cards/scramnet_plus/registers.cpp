@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cards/common/interrupt_numbers.hpp"
 #include "cards/scramnet_plus/card.hpp"
 #include "rmem/base/clock.hpp"
 
@@ -25,8 +26,6 @@ constexpr std::array kErrorCounters = {
     Error{CSR9_RTRF, "ring_switches"},
 };
 
-/// Of the number that a message goes round with to be timed; it raises nothing anywhere.
-constexpr unsigned kMeasuringNumber = RMEM_INTERRUPT_NUMBERS - 1;
 constexpr std::int64_t kLongestRoundNs = 10'000'000;
 
 /// 26.66 ns are 80/3, and 1.706 us are 64 of these.
@@ -146,7 +145,7 @@ std::uint64_t Card::counter_source() const {
 /// what it was.
 std::uint16_t Card::measure_round() {
     const std::int64_t begin_ns = rmem::now_ns();
-    if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kMeasuringNumber, 0) == RMEM_OK &&
+    if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kRoundTimeNumber, 0) == RMEM_OK &&
         rmem_flush(node_, kLongestRoundNs) >= RMEM_OK) {
         constexpr std::uint64_t kMost = std::numeric_limits<std::uint16_t>::max();
         last_round_ =
