@@ -2,6 +2,7 @@
 #include "remote/session.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/wait_for_room.hpp"
 
 #include <fmt/format.h>
 
@@ -158,7 +159,7 @@ bool Session::has_waited(std::int64_t now_ns, std::int64_t longest_ns) {
 Session::Step Session::put(int code, std::int64_t now_ns) {
     if (code >= 0) return Step::done;
     // What follows one that has failed does not wait as well.
-    const std::int64_t longest_ns = failure_.empty() ? kLongestWaitForRoomNs : 0;
+    const std::int64_t longest_ns = failure_.empty() ? rmem::kLongestWaitForRoomNs : 0;
     if (code == RMEM_EAGAIN && !has_waited(now_ns, longest_ns)) return Step::again;
     if (failure_.empty()) {
         failure_code_ = code == RMEM_EAGAIN ? RMEM_ESYS : code;
@@ -166,7 +167,7 @@ Session::Step Session::put(int code, std::int64_t now_ns) {
                        ? fmt::format(
                              "an earlier write found no room on the ring for {} s; find "
                              "out which node does not take what is sent (rmem top)",
-                             kLongestWaitForRoomNs / 1'000'000'000)
+                             rmem::kLongestWaitForRoomNs / 1'000'000'000)
                        : fmt::format("an earlier write was not made: {}", rmem_last_error());
     }
     return Step::done;

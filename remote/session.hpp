@@ -66,8 +66,6 @@ class Session {
 public:
     static constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 10;
     static constexpr std::size_t kMostInterrupts = 1024;
-    /// A write that finds no room for this long has failed.
-    static constexpr std::int64_t kLongestWaitForRoomNs = 2'000'000'000;
     /// A flush is answered after it, so that other threads of the client can call; it asks again.
     static constexpr std::int64_t kLongestFlushNs = 200'000'000;
 

@@ -148,7 +148,7 @@ PublishedUnit::~PublishedUnit() {
     ::unlink(file_.c_str());
 }
 
-rmem_node* open_unit(unsigned unit, int& code) noexcept {
+OwnNode open_unit(unsigned unit, int& code) noexcept {
     rmem_node* node = nullptr;
     code = rmem::guarded([&]() -> int {
         rmem_options options = RMEM_OPTIONS;
@@ -165,7 +165,7 @@ rmem_node* open_unit(unsigned unit, int& code) noexcept {
         const rmem::GivenSettings given(std::move(*settings));
         return open_a_rank(node, options);
     });
-    return node;
+    return OwnNode(node);
 }
 
 }  // namespace cards

@@ -18,6 +18,7 @@
 #include "rmem/base/descriptor.hpp"
 #include "rmem/rmem.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,8 +44,13 @@ private:
     rmem::Descriptor fd_;
 };
 
+struct CloseNode {
+    void operator()(rmem_node* node) const noexcept { rmem_close(node); }
+};
+using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
+
 /// A free rank of the unit's node, opened. Null, with the code of rmem_open_with and its sentence
 /// in rmem_last_error(), on failure; RMEM_ESYS where there is no such unit.
-[[nodiscard]] rmem_node* open_unit(unsigned unit, int& code) noexcept;
+[[nodiscard]] OwnNode open_unit(unsigned unit, int& code) noexcept;
 
 }  // namespace cards

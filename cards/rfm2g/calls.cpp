@@ -125,7 +125,7 @@ RFM2G_STATUS open(const char* path, RFM2GHANDLE* rh) {
     int code = RMEM_OK;
     Handles& handles = Handles::of_process();
     const unsigned place = handles.open(*unit, [&](std::shared_ptr<Device> of_others) {
-        OwnNode node(open_unit(*unit, code));
+        OwnNode node = open_unit(*unit, code);
         // The node has no rank left: theirs is this process's, too.
         if (node == nullptr && code == RMEM_EBUSY && of_others) return of_others;
         if (node == nullptr) return std::shared_ptr<Device>();

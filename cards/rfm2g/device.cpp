@@ -9,25 +9,33 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace cards::rfm2g {
 
 namespace {
 
-constexpr std::uint32_t kWordBytes = 4;
-/// In it, byte n of a word is at n ^ 3.
+/// In a swapped word byte n is at n ^ 3.
 constexpr std::size_t kReversed = kWordBytes - 1;
-constexpr std::int64_t kLongestWaitForRoomNs = 2'000'000'000;
 constexpr std::int64_t kLongestRingTestNs = 500'000'000;
 /// Other threads' calls of the node come in between.
 constexpr std::int64_t kFlushSliceNs = 1'000'000;
 
-std::uint32_t whole_words(std::size_t bytes) {
-    constexpr std::size_t kMost = 0xFFFFF000;
-    return static_cast<std::uint32_t>(std::min(bytes, kMost) / kWordBytes * kWordBytes);
-}
+/// The events of faults by their bits of LCSR; one has none there.
+constexpr std::uint32_t kRogueBit = 1U << 6;
+constexpr std::array kFaultCounters = {CountedError{RFM2G_LCSR_BADDATA, "lost_on_wire"},
+                                       CountedError{RFM2G_LCSR_BADDATA, "writes_lost_fifo"},
+                                       CountedError{RFM2G_LCSR_BADDATA, "stores_lost"},
+                                       CountedError{RFM2G_LCSR_RCVFULL, "interrupts_lost"},
+                                       CountedError{kRogueBit, "aged_out"},
+                                       CountedError{RFM2G_LCSR_SNCLOST, nullptr}};
+constexpr std::pair<RFM2GEVENTTYPE, std::uint32_t> kFaultEvents[] = {
+    {RFM2GEVENT_BAD_DATA, RFM2G_LCSR_BADDATA},
+    {RFM2GEVENT_RXFIFO_FULL, RFM2G_LCSR_RCVFULL},
+    {RFM2GEVENT_ROGUE_PKT, kRogueBit},
+    {RFM2GEVENT_SYNC_LOSS, RFM2G_LCSR_SNCLOST}};
 
 constexpr std::size_t word_of(std::size_t place) {
     return place / kWordBytes * kWordBytes;
@@ -39,21 +47,20 @@ constexpr std::size_t end_of_word(std::size_t place) {
 }  // namespace
 
 Device::Device(unsigned unit, OwnNode node, std::uint32_t window_bytes)
-    : unit_(unit),
-      own_node_(std::move(node)),
-      node_(own_node_.get()),
-      memory_bytes_(whole_words(rmem_size(node_))),
-      window_bytes_(window_bytes == 0 ? memory_bytes_ : std::min(window_bytes, memory_bytes_)),
-      cleared_faults_(fault_counts()),
-      reported_faults_(cleared_faults_),
-      events_(*this) {
+    : events_(*this),
+      node_(unit, std::move(node)),
+      window_bytes_(window_bytes == 0 ? memory_bytes() : std::min(window_bytes, memory_bytes())),
+      cleared_faults_(node_, kFaultCounters),
+      reported_faults_(node_, kFaultCounters) {
     set_view(0, 0);
-    own_sent_ = count_of("writes_sent");
+    const auto lock = node_.lock();
+    own_sent_ = node_.count_of("writes_sent");
+    cleared_faults_.tell();
+    reported_faults_.tell();
 }
 
 Device::~Device() {
     events_.stop();
-    own_node_.reset();  // before the events go, which it brings
 }
 
 // ---- Events
@@ -76,7 +83,7 @@ Events::Received what_came(const rmem_interrupt& interrupt) {
 int Device::accept_events() {
     static_assert(kEventNumbers == RFM2GEVENT_INTR4 + 1);
     {
-        const Lock lock(mutex_);
+        const auto lock = node_.lock();
         const int code =
             rmem_accept_interrupts(node_, numbers_from(kFirstEventNumber, kEventNumbers));
         if (code < 0) return code;
@@ -94,7 +101,7 @@ void Device::bring() {
     rmem_interrupt interrupt;
     while (!has_thread_) {
         {
-            const Lock lock(mutex_);
+            const auto lock = node_.lock();
             if (rmem_next_interrupt(node_, &interrupt, 0) != RMEM_OK) return;
         }
         if (const auto event = event_of(interrupt)) events_.come(*event, what_came(interrupt));
@@ -104,7 +111,7 @@ void Device::bring() {
 RFM2G_STATUS Device::descriptor(int& descriptor) {
     const Lock order(bring_mutex_);
     if (!has_thread_ && descriptor_ < 0) {
-        const Lock lock(mutex_);
+        const auto lock = node_.lock();
         const int found = rmem_interrupt_fd(node_);
         if (found < 0) return status_of(found, RFM2G_OS_ERROR);
         descriptor_ = found;
@@ -119,7 +126,7 @@ RFM2G_STATUS Device::start_thread() {
     bring();
     const Lock order(bring_mutex_);
     if (has_thread_) return RFM2G_SUCCESS;
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     const int code = rmem_on_interrupt(
         node_,
         [](void* with, const rmem_interrupt* interrupt) {
@@ -132,51 +139,30 @@ RFM2G_STATUS Device::start_thread() {
     return RFM2G_SUCCESS;
 }
 
-std::uint64_t Device::count_of(const char* counter) const {
-    std::uint64_t value = 0;
-    static_cast<void>(rmem_counter(node_, counter, &value));
-    return value;
-}
-
-Device::FaultCounts Device::fault_counts() const {
-    return {count_of("lost_on_wire") + count_of("writes_lost_fifo") + count_of("stores_lost"),
-            count_of("interrupts_lost"), count_of("aged_out"),
-            rmem_is_member(node_) == 1 ? 0U : 1U};
-}
-
 void Device::look_for_faults() {
-    const FaultCounts counts = fault_counts();
-    for (std::size_t i = 0; i < kFaults; ++i) {
-        if (counts[i] > reported_faults_[i])
-            events_.arrive(kFaultEvents[i].event, {RFM2G_NODE_UNKNOWN, 0});
+    std::uint32_t faults = 0;
+    {
+        const auto lock = node_.lock();
+        faults = reported_faults_.tell();
     }
-    reported_faults_ = counts;
+    for (const auto& [event, bit] : kFaultEvents)
+        if ((faults & bit) != 0) events_.arrive(event, {RFM2G_NODE_UNKNOWN, 0});
 }
 
 // ---- What a program sees of the memory
 
-Device::View Device::view() const noexcept {
-    // relaxed is enough: one thread that moves the window tells another of it by other means
-    const std::uint64_t both = view_.load(std::memory_order_relaxed);
-    return {static_cast<std::uint32_t>(both >> 32), static_cast<std::uint32_t>(both)};
-}
-
 void Device::set_view(std::uint32_t window_offset, std::uint32_t memory_offset_steps) {
     const std::uint64_t first =
         window_offset + std::uint64_t{memory_offset_steps} * kMemoryOffsetBytes;
-    const std::uint64_t bytes = std::min<std::uint64_t>(window_bytes_, memory_bytes_ - first);
-    // relaxed is enough: as above
+    const std::uint64_t bytes = std::min<std::uint64_t>(window_bytes_, memory_bytes() - first);
+    // relaxed is enough: as in view()
     view_.store(first << 32 | bytes, std::memory_order_relaxed);
 }
 
 [[gnu::cold]] RFM2G_STATUS Device::check_range(std::uint32_t offset, std::uint64_t bytes) const {
-    if (offset + bytes > memory_bytes_) {
-        return refuse(RFM2G_OUT_OF_RANGE,
-                      fmt::format("{} bytes at {:#x} are beyond the memory, which has {}", bytes,
-                                  offset, memory_bytes_));
-    }
     const View seen = view();
     if (offset + bytes <= seen.bytes) return RFM2G_SUCCESS;
+    if (!node_.covers(offset, bytes)) return RFM2G_OUT_OF_RANGE;
     return refuse(offset + bytes > window_bytes_ ? RFM2G_OS_ERROR : RFM2G_OUT_OF_RANGE,
                   fmt::format("{} bytes at {:#x} are beyond the {} bytes that are seen from {:#x} "
                               "of the memory on; move the window or the memory offset",
@@ -193,81 +179,22 @@ RFM2G_STATUS Device::check_place(std::uint32_t offset, std::uint32_t width) cons
 
 // ---- Transfers
 
-template <class Value>
-RFM2G_STATUS Device::peek(std::uint32_t offset, Value& value) {
-    const View seen = view();
-    if (sizeof(Value) > seen.bytes || offset > seen.bytes - sizeof(Value) ||
-        offset % sizeof(Value) != 0) [[unlikely]] {
-        return check_place(offset, sizeof(Value));
-    }
-    const std::size_t place = std::size_t{seen.first} + offset;
-    if constexpr (kIsRemote) {
-        const int code = rmem_read(node_, place, &value, sizeof value);
-        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
-    }
-    std::uint64_t words = rmem_load(node_, word_of(place));
-    if constexpr (sizeof(Value) > kWordBytes)
-        words |= std::uint64_t{rmem_load(node_, place + kWordBytes)} << 32;
-    value = static_cast<Value>(words >> place % kWordBytes * 8);
-    return RFM2G_SUCCESS;
-}
-template RFM2G_STATUS Device::peek(std::uint32_t, RFM2G_UINT8&);
-template RFM2G_STATUS Device::peek(std::uint32_t, RFM2G_UINT16&);
-template RFM2G_STATUS Device::peek(std::uint32_t, RFM2G_UINT32&);
-template RFM2G_STATUS Device::peek(std::uint32_t, RFM2G_UINT64&);
-
-template <class Value>
-RFM2G_STATUS Device::poke(std::uint32_t offset, Value value) {
-    const View seen = view();
-    if (sizeof(Value) > seen.bytes || offset > seen.bytes - sizeof(Value) ||
-        offset % sizeof(Value) != 0) [[unlikely]] {
-        return check_place(offset, sizeof(Value));
-    }
-    return put(std::size_t{seen.first} + offset, &value, sizeof value);
-}
-template RFM2G_STATUS Device::poke(std::uint32_t, RFM2G_UINT8);
-template RFM2G_STATUS Device::poke(std::uint32_t, RFM2G_UINT16);
-template RFM2G_STATUS Device::poke(std::uint32_t, RFM2G_UINT32);
-template RFM2G_STATUS Device::poke(std::uint32_t, RFM2G_UINT64);
-
-/// Waits for room as the bus of a card does. `failure` is what a program is told otherwise.
+/// `failure` is what a program is told where nothing leaves.
 template <class Call>
-RFM2G_STATUS Device::send_out(Call&& call, RFM2G_STATUS failure) {
-    std::int64_t until_ns = 0;
-    for (;;) {
-        {
-            const Lock lock(mutex_);
-            if ((lcsr_ & (RFM2G_LCSR_XMTDIS | RFM2G_LCSR_LOOP)) != 0) [[unlikely]] {
-                return refuse(failure,
-                              "the transmitter is off, or looped back, and nothing can be written "
-                              "here that does not travel; RFM2gSetTransmit and RFM2gSetLoopback "
-                              "change that");
-            }
-            const int code = call();
-            if (code == RMEM_OK) [[likely]]
-                return RFM2G_SUCCESS;
-            if (code != RMEM_EAGAIN) return status_of(code, failure);
-        }
-        const std::int64_t now_ns = rmem::now_ns();
-        if (until_ns == 0) until_ns = now_ns + kLongestWaitForRoomNs;
-        if (now_ns >= until_ns) {
-            return refuse(failure,
-                          fmt::format("the ring had no room for {} s; find out which node does not "
-                                      "take what is sent (rmem top)",
-                                      kLongestWaitForRoomNs / 1'000'000'000));
-        }
-        static_cast<void>(rmem_poll(node_));
-        std::this_thread::yield();
-    }
+[[gnu::always_inline]] inline RFM2G_STATUS Device::send_out(Call&& call, RFM2G_STATUS failure) {
+    const int code = node_.send_out([&] {
+        if ((lcsr_ & (RFM2G_LCSR_XMTDIS | RFM2G_LCSR_LOOP)) == 0) [[likely]]
+            return call();
+        return rmem::fail(
+            RMEM_EINVAL,
+            "the transmitter is off, or looped back, and nothing can be written here "
+            "that does not travel; RFM2gSetTransmit and RFM2gSetLoopback change that");
+    });
+    return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, failure);
 }
 
 RFM2G_STATUS Device::put(std::size_t place, const void* from, std::size_t bytes) {
-    if (bytes == kWordBytes && place % kWordBytes == 0) {
-        std::uint32_t word = 0;
-        std::memcpy(&word, from, sizeof word);
-        return send_out([&] { return rmem_write_word(node_, place, word); }, RFM2G_WRITE_ERROR);
-    }
-    return send_out([&] { return rmem_write(node_, place, from, bytes); }, RFM2G_WRITE_ERROR);
+    return send_out([&] { return node_.write(place, from, bytes); }, RFM2G_WRITE_ERROR);
 }
 
 RFM2G_STATUS Device::put_swapped(std::size_t place, const std::byte* from, std::size_t bytes) {
@@ -278,7 +205,7 @@ RFM2G_STATUS Device::put_swapped(std::size_t place, const std::byte* from, std::
             int code = rmem_read(node_, first, words.data(), words.size());
             for (std::size_t i = 0; i < bytes; ++i)
                 words[((place + i) ^ kReversed) - first] = from[i];
-            if (code == RMEM_OK) code = rmem_write(node_, first, words.data(), words.size());
+            if (code == RMEM_OK) code = node_.write(first, words.data(), words.size());
             return code;
         },
         RFM2G_WRITE_ERROR);
@@ -289,7 +216,7 @@ bool Device::is_dma(const void* buffer, std::uint32_t bytes) {
     // relaxed is enough: a setting, which nothing else hangs on
     if (bytes < kept_.dma_threshold.load(std::memory_order_relaxed)) return false;
     const auto* const at = static_cast<const std::byte*>(buffer);
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     for (const auto& [begin, own] : dma_buffers_) {
         if (at >= begin && at + bytes <= begin + own.bytes) return true;
     }
@@ -303,7 +230,7 @@ bool Device::is_swapped(bool is_dma) const {
 
 /// A DMA begins in the window, too, but goes on behind it.
 RFM2G_STATUS Device::check_transfer(std::uint32_t offset, std::uint32_t bytes, bool is_dma) const {
-    if (!is_dma || std::uint64_t{view().first} + offset + bytes > memory_bytes_)
+    if (!is_dma || std::uint64_t{view().first} + offset + bytes > memory_bytes())
         return check_range(offset, bytes);
     return RFM2G_SUCCESS;
 }
@@ -336,7 +263,7 @@ RFM2G_STATUS Device::write(std::uint32_t offset, const void* from, std::uint32_t
 }
 
 RFM2G_STATUS Device::send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t data) {
-    if (to == rmem_id(node_)) {
+    if (to == node_.id()) {
         return refuse(RFM2G_NODE_ID_SELF,
                       fmt::format("this is node {}, and a node sends itself no event", to));
     }
@@ -346,7 +273,7 @@ RFM2G_STATUS Device::send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t dat
                                   RFM2G_NODE_MAX));
     }
     // As on a ring of cards: what is for a node that is not there comes round, and that is all.
-    if (to != RFM2G_NODE_ALL && to >= rmem_nodes(node_)) return RFM2G_SUCCESS;
+    if (to != RFM2G_NODE_ALL && to >= node_.nodes()) return RFM2G_SUCCESS;
     return send_out(
         [&] {
             return rmem_send_interrupt(node_, to == RFM2G_NODE_ALL ? RMEM_ALL_NODES : to,
@@ -367,7 +294,7 @@ RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uin
                           fmt::format("there is no memory for a DMA buffer of {} bytes", bytes));
         }
         std::memset(buffer, 0, bytes);
-        const Lock lock(mutex_);
+        const auto lock = node_.lock();
         dma_buffers_[buffer] = {std::unique_ptr<std::byte, FreePages>(buffer), bytes};
         *pointer = buffer;
         return RFM2G_SUCCESS;
@@ -377,11 +304,7 @@ RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uin
                       "registers have no memory that a pointer could be to; RFM2gReadReg and "
                       "RFM2gWriteReg reach them");
     }
-    if (bytes > memory_bytes_ || offset > memory_bytes_ - bytes) {
-        return refuse(RFM2G_OUT_OF_RANGE,
-                      fmt::format("{} bytes at {:#x} are beyond the memory, which has {}", bytes,
-                                  offset, memory_bytes_));
-    }
+    if (!node_.covers(offset, bytes)) return RFM2G_OUT_OF_RANGE;
     if (offset % kMapPageBytes != 0) {
         return refuse(RFM2G_BAD_PARAMETER_3, fmt::format("{:#x} is no multiple of a page, {} bytes",
                                                          offset, kMapPageBytes));
@@ -393,7 +316,7 @@ RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uin
                                   "{:#x} of the memory on; move the window or the memory offset",
                                   bytes, offset, seen.bytes, seen.first));
     }
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     const std::size_t place = std::size_t{seen.first} + offset;
     void* memory = nullptr;
     const int code = stores_of(node_, place, bytes, &memory);
@@ -405,10 +328,10 @@ RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uin
 
 RFM2G_STATUS Device::unmap(volatile void** pointer) {
     auto* const at = static_cast<std::byte*>(const_cast<void*>(*pointer));
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     if (const auto buffer = dma_buffers_.find(at); buffer != dma_buffers_.end()) {
         dma_buffers_.erase(buffer);
-    } else if (memory_ == nullptr || at < memory_ || at >= memory_ + memory_bytes_) {
+    } else if (memory_ == nullptr || at < memory_ || at >= memory_ + memory_bytes()) {
         return refuse(RFM2G_OS_ERROR,
                       "the pointer is to no memory of this handle; give one that "
                       "RFM2gUserMemory has stored");
@@ -420,17 +343,17 @@ RFM2G_STATUS Device::unmap(volatile void** pointer) {
 // ---- The board's settings
 
 bool Device::setting(std::uint32_t lcsr_bit) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return (lcsr_ & lcsr_bit) != 0;
 }
 
 void Device::set(std::uint32_t lcsr_bit, bool on) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     lcsr_ = on ? lcsr_ | lcsr_bit : lcsr_ & ~lcsr_bit;
 }
 
 unsigned Device::memory_offset() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return memory_offset_steps();
 }
 
@@ -440,12 +363,12 @@ unsigned Device::memory_offset_steps() const {
 }
 
 RFM2G_STATUS Device::set_memory_offset(unsigned steps) {
-    const Lock lock(mutex_);
-    if (window_offset_ + std::uint64_t{steps} * kMemoryOffsetBytes >= memory_bytes_) {
+    const auto lock = node_.lock();
+    if (window_offset_ + std::uint64_t{steps} * kMemoryOffsetBytes >= memory_bytes()) {
         return refuse(RFM2G_OUT_OF_RANGE,
                       fmt::format("{} times 64 MB are beyond the memory, which has {} bytes; give "
                                   "the ring more (RMEM_SIZE)",
-                                  steps, memory_bytes_));
+                                  steps, memory_bytes()));
     }
     lcsr_ = (lcsr_ & ~(RFM2G_LCSR_OFF0 | RFM2G_LCSR_OFF1)) | steps * RFM2G_LCSR_OFF0;
     set_view(window_offset_, steps);
@@ -453,7 +376,7 @@ RFM2G_STATUS Device::set_memory_offset(unsigned steps) {
 }
 
 std::uint32_t Device::window_offset() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return window_offset_;
 }
 
@@ -464,14 +387,14 @@ RFM2G_STATUS Device::set_window_offset(std::uint32_t offset) {
                                   "(RMEM_RFM2G_WINDOW)",
                                   offset, window_bytes_));
     }
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     const unsigned steps = memory_offset_steps();
-    if (std::uint64_t{offset} + window_bytes_ > memory_bytes_ ||
-        offset + std::uint64_t{steps} * kMemoryOffsetBytes >= memory_bytes_) {
+    if (std::uint64_t{offset} + window_bytes_ > memory_bytes() ||
+        offset + std::uint64_t{steps} * kMemoryOffsetBytes >= memory_bytes()) {
         return refuse(RFM2G_OUT_OF_RANGE,
                       fmt::format("a window of {} bytes at {:#x} is beyond the memory, which has "
                                   "{}",
-                                  window_bytes_, offset, memory_bytes_));
+                                  window_bytes_, offset, memory_bytes()));
     }
     window_offset_ = offset;
     set_view(offset, steps);
@@ -491,7 +414,7 @@ RFM2G_STATUS Device::check_ring() {
     const std::int64_t until_ns = rmem::now_ns() + kLongestRingTestNs;
     int code = RMEM_ETIMEDOUT;
     while (code == RMEM_ETIMEDOUT && rmem::now_ns() < until_ns) {
-        const Lock lock(mutex_);
+        const auto lock = node_.lock();
         code = rmem_flush(node_, kFlushSliceNs);
     }
     return code >= RMEM_OK ? RFM2G_SUCCESS : RFM2G_LINK_TEST_FAIL;
@@ -499,12 +422,12 @@ RFM2G_STATUS Device::check_ring() {
 
 /// Under the lock.
 bool Device::own_data(std::uint64_t& sent) {
-    sent = count_of("writes_sent");
+    sent = node_.count_of("writes_sent");
     return sent != own_sent_ && rmem_flush(node_, 0) >= RMEM_OK;
 }
 
 bool Device::clear_own_data() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     std::uint64_t sent = 0;
     if (!own_data(sent)) return false;
     own_sent_ = sent;

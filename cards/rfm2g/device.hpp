@@ -10,12 +10,13 @@
 /// Trust: offsets, lengths and widths are a program's, and checked here.
 /// Units: bytes. An offset is a program's, in the window; a place is in the ring's memory.
 
+#include "cards/common/card_node.hpp"
 #include "cards/common/interrupt_numbers.hpp"
 #include "cards/rfm2g/events.hpp"
 #include "cards/rfm2g/host.hpp"
 #include "cards/rfm2g/rfm2g_api.h"
 #include "cards/rfm2g/rfm2g_regs.h"
-#include "rmem/rmem.h"
+#include "cards/rfm2g/status.hpp"
 
 #include <array>
 #include <atomic>
@@ -25,8 +26,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
-#include <vector>
 
 namespace cards::rfm2g {
 
@@ -38,18 +37,13 @@ inline constexpr std::size_t kRuntimeRegisterBytes = 512;
 inline constexpr std::uint8_t kBoardRevision = 0x8C;
 inline constexpr std::uint8_t kPlxRevision = 0xAD;
 
-/// What a handle has for itself, and nothing else hangs on.
+/// A handle's own settings, which nothing else depends on.
 struct Kept {
     std::atomic<std::uint32_t> dma_threshold{0xFFFFFFFF};
     std::atomic<bool> swaps_dma{false};
     std::atomic<bool> swaps_pio{false};
     std::atomic<std::uint32_t> debug_flags{0};
 };
-
-struct CloseNode {
-    void operator()(rmem_node* node) const noexcept { rmem_close(node); }
-};
-using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
 
 class Device final : private EventSource {
 public:
@@ -66,14 +60,31 @@ public:
     /// Those of a handle that is being closed, and its callbacks.
     void end_waits(const Calls& calls) { events_.end(calls); }
 
-    unsigned unit() const { return unit_; }
-    RFM2G_NODE node_id() const { return static_cast<RFM2G_NODE>(rmem_id(node_)); }
+    unsigned unit() const { return node_.unit(); }
+    RFM2G_NODE node_id() const { return static_cast<RFM2G_NODE>(node_.id()); }
 
     // ---- Transfers
     template <class Value>
-    RFM2G_STATUS peek(std::uint32_t offset, Value& value);
+    RFM2G_STATUS peek(std::uint32_t offset, Value& value) {
+        const View seen = view();
+        if (!is_seen(seen, offset, sizeof value)) return check_place(offset, sizeof value);
+        const std::size_t place = std::size_t{seen.first} + offset;
+        if constexpr (kIsRemote) {
+            const int code = rmem_read(node_, place, &value, sizeof value);
+            return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+        }
+        std::uint64_t words = rmem_load(node_, place / kWordBytes * kWordBytes);
+        if constexpr (sizeof value > kWordBytes)
+            words |= std::uint64_t{rmem_load(node_, place + kWordBytes)} << 32;
+        value = static_cast<Value>(words >> place % kWordBytes * 8);
+        return RFM2G_SUCCESS;
+    }
     template <class Value>
-    RFM2G_STATUS poke(std::uint32_t offset, Value value);
+    RFM2G_STATUS poke(std::uint32_t offset, Value value) {
+        const View seen = view();
+        if (!is_seen(seen, offset, sizeof value)) return check_place(offset, sizeof value);
+        return put(std::size_t{seen.first} + offset, &value, sizeof value);
+    }
     RFM2G_STATUS read(std::uint32_t offset, void* to, std::uint32_t bytes);
     RFM2G_STATUS write(std::uint32_t offset, const void* from, std::uint32_t bytes);
     RFM2G_STATUS send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t data);
@@ -92,7 +103,7 @@ public:
     RFM2G_STATUS set_window_offset(std::uint32_t offset);
     RFM2G_STATUS check_ring();
     bool clear_own_data();
-    std::uint32_t memory_bytes() const { return memory_bytes_; }
+    std::uint32_t memory_bytes() const { return node_.memory_bytes(); }
 
     Kept& kept() { return kept_; }
 
@@ -106,19 +117,6 @@ public:
                                  std::uint32_t mask, bool on);
 
 private:
-    /// How often each fault has been, as the node counts.
-    struct Fault {
-        RFM2GEVENTTYPE event;
-        std::uint32_t lcsr_bit;
-    };
-    static constexpr std::size_t kFaults = 4;
-    static constexpr std::array<Fault, kFaults> kFaultEvents = {
-        Fault{RFM2GEVENT_BAD_DATA, RFM2G_LCSR_BADDATA},
-        Fault{RFM2GEVENT_RXFIFO_FULL, RFM2G_LCSR_RCVFULL}, Fault{RFM2GEVENT_ROGUE_PKT, 0U},
-        Fault{RFM2GEVENT_SYNC_LOSS, RFM2G_LCSR_SNCLOST}};
-    using FaultCounts = std::array<std::uint64_t, kFaults>;
-    FaultCounts fault_counts() const;
-
     struct FreePages {
         void operator()(std::byte* pages) const noexcept {
             ::operator delete (pages, std::align_val_t{kMapPageBytes});
@@ -137,7 +135,15 @@ private:
     using RuntimeRegisters = std::array<std::byte, kRuntimeRegisterBytes>;
     using Lock = std::lock_guard<std::mutex>;
 
-    View view() const noexcept;
+    View view() const noexcept {
+        // relaxed is enough: one thread that moves the window tells another of it by other means
+        const std::uint64_t both = view_.load(std::memory_order_relaxed);
+        return {static_cast<std::uint32_t>(both >> 32), static_cast<std::uint32_t>(both)};
+    }
+    /// A whole Value at a multiple of its width.
+    static bool is_seen(const View& seen, std::uint32_t offset, std::uint32_t width) noexcept {
+        return width <= seen.bytes && offset <= seen.bytes - width && offset % width == 0;
+    }
     unsigned memory_offset_steps() const;
     void set_view(std::uint32_t window_offset, std::uint32_t memory_offset_steps);
     RFM2G_STATUS check_range(std::uint32_t offset, std::uint64_t bytes) const;
@@ -155,8 +161,6 @@ private:
     RFM2G_STATUS start_thread() override;
     void look_for_faults() override;
 
-    std::uint64_t count_of(const char* counter) const;
-    bool has_signal() const;
     bool own_data(std::uint64_t& sent);
     std::uint32_t lcsr();
     RFM2G_STATUS set_lcsr(std::uint32_t word);
@@ -171,10 +175,8 @@ private:
     RFM2G_STATUS command(unsigned code);
     RFM2G_STATUS send_round(RFM2G_STATUS failure);
 
-    const unsigned unit_;
-    OwnNode own_node_;
-    rmem_node* const node_;
-    const std::uint32_t memory_bytes_;
+    Events events_;
+    const CardNode node_;  ///< behind the events, which it brings until it is closed
     const std::uint32_t window_bytes_;
     std::atomic<std::uint64_t> view_;
     Kept kept_;
@@ -183,18 +185,17 @@ private:
     std::mutex bring_mutex_;      ///< events stay in their order; before the next
     bool has_thread_ = false;     ///< of the node, which brings events
     int descriptor_ = -1;         ///< that tells of them
-    std::mutex mutex_;            ///< the node's calls, and what is below
+
+    // Under the node's lock.
     std::uint32_t lcsr_ = 0;
     std::uint32_t window_offset_ = 0;
     std::uint32_t target_data_ = 0;  ///< registers NTD and NTN
     std::uint8_t target_node_ = 0;
     std::uint64_t own_sent_ = 0;                   ///< when OWNDATA was cleared
-    FaultCounts cleared_faults_;                   ///< when LCSR's bits were
+    CountedErrors cleared_faults_;                 ///< whose bits of LCSR were
+    CountedErrors reported_faults_;                ///< that were events
     std::byte* memory_ = nullptr;                  ///< for plain stores; null: nobody has asked
     std::map<std::byte*, DmaBuffer> dma_buffers_;  ///< by their first bytes
-
-    FaultCounts reported_faults_;  ///< of the thread that looks
-    Events events_;
 };
 
 }  // namespace cards::rfm2g

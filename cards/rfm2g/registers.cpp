@@ -16,6 +16,7 @@ constexpr std::uint32_t kPioSwap = 1U << 5;
 constexpr std::uint32_t kDmaSwap = 1U << 7;
 constexpr std::uint32_t kSettings =
     RFM2G_LCSR_LED | RFM2G_LCSR_XMTDIS | RFM2G_LCSR_DOD | RFM2G_LCSR_LOOP | RFM2G_LCSR_PTY;
+constexpr std::uint32_t kFaultBits = RFM2G_LCSR_BADDATA | RFM2G_LCSR_RCVFULL | RFM2G_LCSR_SNCLOST;
 
 /// Where an interrupt's sender and data are read.
 struct Senders {
@@ -49,25 +50,14 @@ bool touches(std::uint32_t offset, std::uint32_t width, std::uint32_t at, std::u
 
 // ---- LCSR
 
-bool Device::has_signal() const {
-    const int ranks = rmem_ranks(node_);
-    for (int rank = 0; rank < ranks; ++rank) {
-        if (rank != rmem_rank(node_) && rmem_is_alive(node_, rank) == 1) return true;
-    }
-    return false;
-}
-
 std::uint32_t Device::lcsr() {
     constexpr std::uint32_t kStep = RFM2G_LCSR_CFG / 3;
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     std::uint32_t word = lcsr_;
-    if (memory_bytes_ > kMemoryOffsetBytes)
-        word |= memory_bytes_ > 2 * kMemoryOffsetBytes ? 2 * kStep : kStep;
-    if ((lcsr_ & RFM2G_LCSR_LOOP) != 0 || has_signal()) word |= RFM2G_LCSR_SIGDET;
-    const FaultCounts counts = fault_counts();
-    for (std::size_t i = 0; i < kFaults; ++i) {
-        if (counts[i] > cleared_faults_[i]) word |= kFaultEvents[i].lcsr_bit;
-    }
+    if (memory_bytes() > kMemoryOffsetBytes)
+        word |= memory_bytes() > 2 * kMemoryOffsetBytes ? 2 * kStep : kStep;
+    if ((lcsr_ & RFM2G_LCSR_LOOP) != 0 || node_.present_nodes() > 1) word |= RFM2G_LCSR_SIGDET;
+    word |= cleared_faults_.news() & kFaultBits;
     std::uint64_t sent = 0;
     if (own_data(sent)) word |= RFM2G_LCSR_OWNDATA;
     return word;
@@ -76,12 +66,9 @@ std::uint32_t Device::lcsr() {
 RFM2G_STATUS Device::set_lcsr(std::uint32_t word) {
     const auto steps = (word & (RFM2G_LCSR_OFF0 | RFM2G_LCSR_OFF1)) / RFM2G_LCSR_OFF0;
     if (const auto status = set_memory_offset(steps); status != RFM2G_SUCCESS) return status;
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     lcsr_ = (lcsr_ & ~kSettings) | (word & kSettings);
-    const FaultCounts counts = fault_counts();
-    for (std::size_t i = 0; i < kFaults; ++i) {
-        if ((word & kFaultEvents[i].lcsr_bit) == 0) cleared_faults_[i] = counts[i];
-    }
+    cleared_faults_.tell(~word & kFaultBits);
     std::uint64_t sent = 0;
     if ((word & RFM2G_LCSR_OWNDATA) == 0 && own_data(sent)) own_sent_ = sent;
     return RFM2G_SUCCESS;
@@ -94,7 +81,7 @@ Device::ControlRegisters Device::control_registers() {
     ControlRegisters registers{};
     set_at(registers, rfm2g_brv, kBoardRevision);
     set_at(registers, rfm2g_bid, std::uint8_t{RFM2G_BID_5565});
-    set_at(registers, rfm2g_nid, static_cast<std::uint8_t>(rmem_id(node_)));
+    set_at(registers, rfm2g_nid, static_cast<std::uint8_t>(node_.id()));
     set_at(registers, rfm2g_lcsr, lcsr());
     set_at(registers, rfm2g_lisr, events_.lisr());
     set_at(registers, rfm2g_lier, events_.lier());
@@ -104,7 +91,7 @@ Device::ControlRegisters Device::control_registers() {
         set_at(registers, senders.data_at, oldest->data);
         set_at(registers, senders.sender_at, static_cast<std::uint8_t>(oldest->from));
     }
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     set_at(registers, rfm2g_ntd, target_data_);
     set_at(registers, rfm2g_ntn, target_node_);
     return registers;
@@ -132,7 +119,7 @@ RFM2G_STATUS Device::command(unsigned code) {
     RFM2G_NODE to = RFM2G_NODE_ALL;
     std::uint32_t data = 0;
     {
-        const Lock lock(mutex_);
+        const auto lock = node_.lock();
         data = target_data_;
         if ((code & RFM2G_NIC_GLOBAL) == 0) to = target_node_;
     }
@@ -161,7 +148,7 @@ RFM2G_STATUS Device::write_control(std::uint32_t offset, std::uint32_t width, st
         events_.keep_of_lisr(value_at<std::uint32_t>(registers, rfm2g_lisr));
     if (is_written(rfm2g_lier, 4)) events_.set_lier(value_at<std::uint32_t>(registers, rfm2g_lier));
     {
-        const Lock lock(mutex_);
+        const auto lock = node_.lock();
         target_data_ = value_at<std::uint32_t>(registers, rfm2g_ntd);
         target_node_ = value_at<std::uint8_t>(registers, rfm2g_ntn);
     }

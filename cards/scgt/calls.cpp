@@ -13,6 +13,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace cards::scgt {
 
@@ -125,8 +126,8 @@ uint32 scgtOpen(uint32 unitNum, scgtHandle* pHandle) {
     try {
         const unsigned place = Handles::of_process().open(unitNum, [&](auto device) {
             if (device) return device;
-            rmem_node* const node = cards::open_unit(unitNum, code);
-            return node == nullptr ? nullptr : std::make_shared<Device>(unitNum, node);
+            cards::OwnNode node = cards::open_unit(unitNum, code);
+            return node ? std::make_shared<Device>(unitNum, std::move(node)) : nullptr;
         });
         if (place != Handles::kNone) pHandle->osHandle = static_cast<int>(place);
     } catch (...) {

@@ -7,14 +7,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <thread>
 
 namespace cards::scgt {
 
 namespace {
 
-constexpr std::uint32_t kWordBytes = 4;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 /// What waits no longer costs no sleep.
 constexpr std::int64_t kSpinNs = 20'000;
@@ -23,63 +21,41 @@ constexpr std::int64_t kLookEveryNs = 10 * kNsPerMs;
 constexpr std::int64_t kLongestSleepNs = 3'600'000 * kNsPerMs;
 constexpr uint32 kWithoutLimit = 0xFFFFFFFF;
 
-std::uint32_t whole_words(std::size_t bytes) {
-    constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
-    return static_cast<std::uint32_t>(std::min(bytes, kMost) / kWordBytes * kWordBytes);
-}
+/// By the bits of LINK_STAT that tell of them; others are counted alone.
+constexpr uint32 kOtherError = 0x100;
+constexpr std::array kErrorCounters = {
+    CountedError{link_status::kDownBit, "ring_breaks"},
+    CountedError{link_status::kDownBit, nullptr},
+    CountedError{link_status::kCrcErrorBit, "lost_on_wire"},
+    CountedError{link_status::kProtocolErrorBit, "records_refused"},
+    CountedError{kOtherError, "ring_switches"},
+    CountedError{kOtherError, "aged_out"},
+    CountedError{kOtherError, "writes_lost_fifo"},
+};
 
 }  // namespace
 
-Device::Device(unsigned unit, rmem_node* node)
-    : unit_(unit),
-      node_(node),
-      id_(static_cast<unsigned>(rmem_id(node))),
-      nodes_(static_cast<unsigned>(rmem_nodes(node))),
-      memory_bytes_(whole_words(rmem_size(node))),
-      settings_(default_settings()) {}
+Device::Device(unsigned unit, OwnNode node)
+    : node_(unit, std::move(node)),
+      settings_(default_settings()),
+      cleared_errors_(node_, kErrorCounters),
+      reported_errors_(node_, kErrorCounters) {}
 
 Device::~Device() {
     // Those that come when nobody takes them are none of the next one's.
     if (listens_) static_cast<void>(rmem_accept_interrupts(node_, 0));
-    rmem_close(node_);
 }
 
 std::string Device::place() const {
-    return fmt::format("node {} of {}", id_, nodes_);
-}
-
-// ---- Who is there
-
-std::uint64_t Device::count_of(const char* counter) const {
-    std::uint64_t value = 0;
-    static_cast<void>(rmem_counter(node_, counter, &value));
-    return value;
-}
-
-/// A node is there while a program of it runs.
-bool Device::is_present(unsigned node) const {
-    if (node == id_) return true;
-    const auto ranks = static_cast<unsigned>(rmem_ranks(node_));
-    for (unsigned rank = 0; rank < ranks; ++rank) {
-        if (rank * nodes_ / ranks == node && rmem_is_alive(node_, static_cast<int>(rank)) == 1)
-            return true;
-    }
-    return false;
+    return fmt::format("node {} of {}", node_.id(), node_.nodes());
 }
 
 /// The next one that is there, against the way that messages take; alone it is the node itself.
 unsigned Device::upstream_of(unsigned node) const {
     do {
-        node = (node + nodes_ - 1) % nodes_;
-    } while (!is_present(node));
+        node = (node + node_.nodes() - 1) % node_.nodes();
+    } while (!node_.is_present(node));
     return node;
-}
-
-unsigned Device::present_nodes() const {
-    unsigned present = 0;
-    for (unsigned node = 0; node < nodes_; ++node)
-        if (is_present(node)) ++present;
-    return present;
 }
 
 // ---- Taking interrupts
@@ -91,13 +67,9 @@ std::uint64_t Device::accepted_numbers() const {
 
 /// Has the node bring its interrupts to this process, from the first call on.
 uint32 Device::listen() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     if (listens_) return SCGT_SUCCESS;
-    // What came for a process that is no more.
-    rmem_interrupt stale;
-    for (std::uint32_t i = 0; i < InterruptQueue::kEntries; ++i) {
-        if (rmem_next_interrupt(node_, &stale, 0) != RMEM_OK) break;
-    }
+    node_.drop_interrupts();  // what came for a process that is no more
     int code = rmem_on_interrupt(node_, on_interrupt, this);
     if (code == RMEM_OK) code = rmem_accept_interrupts(node_, accepted_numbers());
     listens_ = code == RMEM_OK;
@@ -127,11 +99,9 @@ void Device::arrive(uint32 type, uint32 source, uint32 id, uint32 value) {
 /// Raises an interrupt for those that have been since the last look; false: that is off.
 bool Device::look_for_errors() {
     {
-        const Lock lock(mutex_);
-        const bool is_on = (settings_.interrupt_csr & interrupt_csr::kLinkErrorEnableBit) != 0;
-        const uint32 errors = is_on ? error_counts().all : reported_errors_;
-        if (errors == reported_errors_) return is_on;
-        reported_errors_ = errors;
+        const auto lock = node_.lock();
+        if ((settings_.interrupt_csr & interrupt_csr::kLinkErrorEnableBit) == 0) return false;
+        if (reported_errors_.tell() == 0) return true;
     }
     // relaxed is enough: a number for get_statistics
     link_errors_.fetch_add(1, std::memory_order_relaxed);

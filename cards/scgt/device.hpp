@@ -11,32 +11,30 @@
 ///   large as it says.
 /// Units: bytes; ticks of 8 ns are the net timer's, of 15 ns the host timer's.
 
+#include "cards/common/card_node.hpp"
 #include "cards/common/handle_table.hpp"
 #include "cards/common/interrupt_numbers.hpp"
 #include "cards/scgt/interrupt_queue.hpp"
 #include "cards/scgt/registers.hpp"
 #include "cards/scgt/scgtapi.h"
-#include "rmem/rmem.h"
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 namespace cards::scgt {
 
 class Device {
 public:
-    /// Has the node from now on.
-    Device(unsigned unit, rmem_node* node);
+    Device(unsigned unit, OwnNode node);
     ~Device();
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
-    unsigned unit() const { return unit_; }
-    std::uint32_t memory_bytes() const { return memory_bytes_; }
+    unsigned unit() const { return node_.unit(); }
+    std::uint32_t memory_bytes() const { return node_.memory_bytes(); }
     std::string place() const;
     /// Those whose handle is being closed wait no longer.
     void wake_readers() { interrupts_.wake(); }
@@ -47,7 +45,7 @@ public:
                  uint32& moved, const scgtInterrupt* interrupt);
     uint32 read(Access access, uint32 offset, void* to, uint32 bytes, uint32 flags, uint32& moved);
     /// For plain stores.
-    uint32 map(void*& memory);
+    uint32 map(void*& memory) const;
 
     // ---- Interrupts
     uint32 get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32 timeout_ms,
@@ -66,8 +64,6 @@ public:
     uint32 get_statistics(uint32* values, char* names, uint32 first, uint32 count);
 
 private:
-    using Lock = std::lock_guard<std::mutex>;
-
     /// What is set, and not measured: as a card is after its configuration.
     struct Settings {
         uint32 user_csr = 0;
@@ -76,10 +72,6 @@ private:
         uint32 broadcast_mask = 0xFFFFFFFF;
         uint32 unicast_mask = 1;
         uint32 miscellaneous = 0;
-    };
-    /// How often each error has been, as the node counts.
-    struct ErrorCounts {
-        uint32 downs, crc, protocol, all;
     };
 
     // ---- Transfers
@@ -109,24 +101,15 @@ private:
     uint32 write_register(uint32 offset, uint32 value);
     uint32 board_info() const;
     uint32 link_status() const;
-    ErrorCounts error_counts() const;
     uint32 read_count(uint32 offset, uint32& value);
     uint32 spy_traffic(uint32& words) const;
     uint32 measure_latency();
     uint32 own_status() const;
     uint32 read_status(uint32 index) const;
 
-    std::uint64_t count_of(const char* counter) const;
-    bool is_present(unsigned node) const;
     unsigned upstream_of(unsigned node) const;
-    unsigned present_nodes() const;
     uint32 statistic(uint32 index) const;
 
-    const unsigned unit_;
-    rmem_node* const node_;
-    const unsigned id_;
-    const unsigned nodes_;  ///< of the ring
-    const std::uint32_t memory_bytes_;
     InterruptQueue interrupts_;
 
     // Numbers that are told.
@@ -137,12 +120,14 @@ private:
     std::atomic<uint32> dma_writes_ = 0;
     std::atomic<uint32> dma_reads_ = 0;
 
-    mutable std::mutex mutex_;  ///< the node's calls, and what is below
+    const CardNode node_;  ///< behind what its interrupts reach until it is closed
+
+    // Under the node's lock.
     Settings settings_;
     std::array<uint32, kControlBytes / 4> shifts_{};  ///< of counts that were written to
     uint32 latency_ = 0;
-    ErrorCounts told_{};          ///< up to which LINK_STAT's bits were cleared
-    uint32 reported_errors_ = 0;  ///< up to which they were interrupts
+    CountedErrors cleared_errors_;   ///< whose bits of LINK_STAT were
+    CountedErrors reported_errors_;  ///< that were interrupts
     bool listens_ = false;
 };
 

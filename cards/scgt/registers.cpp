@@ -14,10 +14,8 @@ namespace cards::scgt {
 
 namespace {
 
-constexpr uint32 kWordBytes = 4;
 constexpr std::int64_t kNetTickNs = 8;    // 125 MHz, of a link of 2.5 Gbit/s
 constexpr std::int64_t kHostTickNs = 15;  // 66 MHz
-constexpr std::int64_t kLongestRoundNs = 10'000'000;
 constexpr uint32 kMegabyte = 1U << 20;
 
 // ---- States
@@ -102,73 +100,62 @@ Device::Settings Device::default_settings() const {
     using namespace link_control;
     Settings settings{};
     settings.link_control = kLaser0Bit | kLaser1Bit | kTransmitBit | kReceiveBit | kRetransmitBit |
-                            id_ << kNodeShift | id_ << kSpyShift;
+                            node_.id() << kNodeShift | node_.id() << kSpyShift;
     return settings;
 }
 
 // ---- What is measured
 
-Device::ErrorCounts Device::error_counts() const {
-    const auto count = [this](const char* name) { return static_cast<uint32>(count_of(name)); };
-    ErrorCounts counts{};
-    counts.downs = count("ring_breaks") + (rmem_is_member(node_) == 1 ? 0 : 1);
-    counts.crc = count("lost_on_wire");
-    counts.protocol = count("records_refused");
-    counts.all = counts.downs + counts.crc + counts.protocol + count("ring_switches") +
-                 count("aged_out") + count("writes_lost_fifo");
-    return counts;
-}
-
 /// Of a ring of two the other's writes are what has come.
 uint32 Device::spy_traffic(uint32& words) const {
     const uint32 spied = settings_.link_control >> link_control::kSpyShift;
-    if (spied != id_ && spied < nodes_ && nodes_ > 2) {
+    const unsigned id = node_.id();
+    if (spied != id && spied < node_.nodes() && node_.nodes() > 2) {
         return refuse(SCGT_CALL_UNSUPPORTED,
                       fmt::format("what node {} sends is counted at that node; spy on node {}, or "
                                   "look there",
-                                  spied, id_));
+                                  spied, id));
     }
-    const char* const counter = spied == id_ ? "bytes_sent" : "bytes_applied";
-    words = spied < nodes_ ? static_cast<uint32>(count_of(counter) / kWordBytes) : 0;
+    const char* const counter = spied == id ? "bytes_sent" : "bytes_applied";
+    words = spied < node_.nodes() ? static_cast<uint32>(node_.count_of(counter) / kWordBytes) : 0;
     return SCGT_SUCCESS;
 }
 
 uint32 Device::read_count(uint32 offset, uint32& value) {
     // relaxed is enough, here and below: numbers, which nothing else hangs on
     const uint32 from_ring = interrupts_from_ring_.load(std::memory_order_relaxed);
+    const auto errors = [this](uint32 bits) {
+        return static_cast<uint32>(cleared_errors_.sum(bits));
+    };
     switch (offset) {
         case kNetTimer: value = static_cast<uint32>(rmem::now_ns() / kNetTickNs); break;
         case kHostTimer: value = static_cast<uint32>(rmem::now_ns() / kHostTickNs); break;
         case kTraffic:
-            value = static_cast<uint32>((count_of("bytes_sent") + count_of("bytes_applied")) /
-                                        kWordBytes);
+            value = static_cast<uint32>(
+                (node_.count_of("bytes_sent") + node_.count_of("bytes_applied")) / kWordBytes);
             break;
         case kInterruptTraffic:
             value = interrupts_sent_.load(std::memory_order_relaxed) +
-                    static_cast<uint32>(count_of("interrupts_raised"));
+                    static_cast<uint32>(node_.count_of("interrupts_raised"));
             break;
         case kSpyTraffic: return spy_traffic(value);
         case kQueuedInterrupts: value = from_ring; break;
         case kHostInterrupts:
             value = from_ring + interrupts_of_errors_.load(std::memory_order_relaxed);
             break;
-        case kLinkErrors: value = error_counts().all; break;
-        case kLinkDowns: value = error_counts().downs; break;
-        case kCrcErrors: value = error_counts().crc; break;
-        case kProtocolErrors: value = error_counts().protocol; break;
+        case kLinkErrors: value = errors(CountedErrors::kAll); break;
+        case kLinkDowns: value = errors(link_status::kDownBit); break;
+        case kCrcErrors: value = errors(link_status::kCrcErrorBit); break;
+        case kProtocolErrors: value = errors(link_status::kProtocolErrorBit); break;
         default: value = 0; break;  // of light, which there is none of
     }
     return SCGT_SUCCESS;
 }
 
-/// How long what is sent now takes until every node has it; of a ring that does not answer it is
-/// what it was.
+/// Of a ring that does not answer it is what it was.
 uint32 Device::measure_latency() {
-    const std::int64_t begin_ns = rmem::now_ns();
-    if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kRoundTimeNumber, 0) == RMEM_OK &&
-        rmem_flush(node_, kLongestRoundNs) >= RMEM_OK) {
-        latency_ = static_cast<uint32>((rmem::now_ns() - begin_ns) / kNetTickNs);
-    }
+    if (const auto round_ns = node_.measure_round())
+        latency_ = static_cast<uint32>(*round_ns / kNetTickNs);
     return latency_;
 }
 
@@ -176,23 +163,19 @@ uint32 Device::board_info() const {
     using namespace board_info;
     constexpr uint32 kLargest = kSizeMask;
     // A code is of the smallest memory that holds this one.
-    const bool is_large = memory_bytes_ > kMegabyte << 1;
+    const bool is_large = memory_bytes() > kMegabyte << 1;
     const uint32 smallest = is_large ? 128 * kMegabyte : kMegabyte >> 2;
     uint32 size = 0;
-    while (size < kLargest && memory_bytes_ > smallest << size) ++size;
+    while (size < kLargest && memory_bytes() > smallest << size) ++size;
     return size | (is_large ? kDdrBit : 0) | k64BitBits | k66MHzBus | kGt200 |
            kFirmware << kRevisionShift;
 }
 
 uint32 Device::link_status() const {
     using namespace link_status;
-    const ErrorCounts counts = error_counts();
-    uint32 status = kTwoLinksBit | (present_nodes() - 1) << kAgeShift;
-    if (rmem_is_member(node_) == 1) status |= kUpBit | kSignal0Bit | kSignal1Bit;
-    if (counts.downs != told_.downs) status |= kDownBit;
-    if (counts.crc != told_.crc) status |= kCrcErrorBit;
-    if (counts.protocol != told_.protocol) status |= kProtocolErrorBit;
-    return status;
+    uint32 status = kTwoLinksBit | (node_.present_nodes() - 1) << kAgeShift;
+    if (node_.is_member()) status |= kUpBit | kSignal0Bit | kSignal1Bit;
+    return status | (cleared_errors_.news() & kErrorBits);
 }
 
 // ---- Settings
@@ -206,11 +189,11 @@ uint32 Device::accept_as_masked() {
 uint32 Device::set_link_control(uint32 value) {
     using namespace link_control;
     const uint32 id = (value & kNodeMask) >> kNodeShift;
-    if (id != id_) {
+    if (id != node_.id()) {
         return refuse(SCGT_CALL_UNSUPPORTED,
                       fmt::format("this is node {}, and does not become {}; `rmem node --node {}` "
                                   "starts that one",
-                                  id_, id, id));
+                                  node_.id(), id, id));
     }
     if ((value & kReceiveBit) == 0) return no_setting("keep out what others write");
     if ((value & kRetransmitBit) == 0) return no_setting("keep from others what passes it");
@@ -252,7 +235,8 @@ uint32 Device::read_register(uint32 offset, uint32& value) {
         case kBroadcastMask: value = settings_.broadcast_mask; break;
         case kUnicastMask: value = settings_.unicast_mask; break;
         case kMiscellaneous:
-            value = settings_.miscellaneous | upstream_of(id_) << miscellaneous::kUpstreamShift;
+            value = settings_.miscellaneous | upstream_of(node_.id())
+                                                  << miscellaneous::kUpstreamShift;
             break;
         case kLatencyTimer: value = measure_latency(); break;
         default: return no_register(offset, "read", "control", kControlBytes);
@@ -277,18 +261,12 @@ uint32 Device::write_register(uint32 offset, uint32 value) {
             break;
         case kInterruptCsr:
             if ((~settings_.interrupt_csr & value & interrupt_csr::kLinkErrorEnableBit) != 0)
-                reported_errors_ = error_counts().all;
+                reported_errors_.tell();
             settings_.interrupt_csr =
                 interrupt_csr::kOtherEnableBits | (value & interrupt_csr::kLinkErrorEnableBit);
             break;
         case kLinkControl: return set_link_control(value);
-        case kLinkStatus: {
-            const ErrorCounts counts = error_counts();
-            if ((value & link_status::kDownBit) != 0) told_.downs = counts.downs;
-            if ((value & link_status::kCrcErrorBit) != 0) told_.crc = counts.crc;
-            if ((value & link_status::kProtocolErrorBit) != 0) told_.protocol = counts.protocol;
-            break;
-        }
+        case kLinkStatus: cleared_errors_.tell(value & link_status::kErrorBits); break;
         case kBroadcastMask: settings_.broadcast_mask = value; return accept_as_masked();
         case kUnicastMask: settings_.unicast_mask = value & 1; return accept_as_masked();
         case kMiscellaneous:
@@ -302,12 +280,12 @@ uint32 Device::write_register(uint32 offset, uint32 value) {
 }
 
 uint32 Device::read_control(uint32 offset, uint32& value) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return read_register(offset / kWordBytes * kWordBytes, value);
 }
 
 uint32 Device::write_control(uint32 offset, uint32 value) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return write_register(offset / kWordBytes * kWordBytes, value);
 }
 
@@ -316,7 +294,7 @@ uint32 Device::write_control(uint32 offset, uint32 value) {
 uint32 Device::get_state(uint32 state, uint32& value) {
     if (state >= std::size(kStates)) return no_state(state);
     const State& field = kStates[state];
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     uint32 all = 0;
     const uint32 result = read_register(field.offset, all);
     value = (all & field.mask) >> std::countr_zero(field.mask);
@@ -335,7 +313,7 @@ uint32 Device::set_state(uint32 state, uint32 value) {
     }
     if (field.kind == Kind::flag) value = value != 0 ? 1 : 0;
     if (field.kind == Kind::inverted_flag) value = value != 0 ? 0 : 1;
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     uint32 all = 0;
     if (field.mask != kAll) {
         const uint32 result = read_register(field.offset, all);
@@ -363,15 +341,15 @@ uint32 Device::own_status() const {
 /// is known that they are there, and the rest is how nodes begin.
 uint32 Device::read_status(uint32 index) const {
     using namespace node_status;
-    unsigned node = id_;
+    unsigned node = node_.id();
     for (uint32 hops = 0; hops <= index; ++hops) {
         node = upstream_of(node);
-        if (node == id_ && hops < index) return 0;
+        if (node == node_.id() && hops < index) return 0;
     }
     constexpr uint32 kAsNodesBegin =
         kLaser0Bit | kLaser1Bit | kTransmitBit | kReceiveBit | kRetransmitBit;
-    const uint32 status = node == id_ ? own_status() : kAsNodesBegin;
-    const bool is_up = rmem_is_member(node_) == 1;
+    const uint32 status = node == node_.id() ? own_status() : kAsNodesBegin;
+    const bool is_up = node_.is_member();
     return status | kValidBit | kTwoLinksBit | (is_up ? kUpBit | kSignal0Bit | kSignal1Bit : 0) |
            upstream_of(node) << kUpstreamShift | node;
 }
@@ -379,7 +357,7 @@ uint32 Device::read_status(uint32 index) const {
 uint32 Device::read_management(uint32 offset, uint32& value) {
     if (offset >= kStatusTable + kMostNodes * kWordBytes)
         return no_register(offset, "read", "network management", kManagementBytes);
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     value = read_status((offset - kStatusTable) / kWordBytes);
     return SCGT_SUCCESS;
 }

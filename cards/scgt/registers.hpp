@@ -97,6 +97,7 @@ namespace link_status {
 inline constexpr uint32 kDownBit = 0x1;  ///< these, until they are written to
 inline constexpr uint32 kCrcErrorBit = 0x8;
 inline constexpr uint32 kProtocolErrorBit = 0x20;
+inline constexpr uint32 kErrorBits = kDownBit | kCrcErrorBit | kProtocolErrorBit;
 inline constexpr uint32 kUpBit = 0x20000;
 inline constexpr uint32 kSignal0Bit = 0x40000;
 inline constexpr uint32 kSignal1Bit = 0x80000;

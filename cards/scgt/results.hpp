@@ -24,6 +24,7 @@ inline uint32 result_of(int code) {
         case RMEM_EINVAL: return SCGT_BAD_PARAMETER;
         case RMEM_EPEER: return SCGT_LINK_ERROR;
         case RMEM_ENOMEM: return SCGT_INSUFFICIENT_RESOURCES;
+        case RMEM_ETIMEDOUT: return SCGT_TIMEOUT;
         default: return SCGT_DRIVER_ERROR;
     }
 }

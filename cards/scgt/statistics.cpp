@@ -48,7 +48,7 @@ uint32 Device::statistic(uint32 index) const {
         case 5: return from_ring;
         case 6: return link_errors_.load(std::memory_order_relaxed);
         case 7: return interrupts_.waiting();
-        default: return static_cast<uint32>(count_of(names()[index].c_str()));
+        default: return static_cast<uint32>(node_.count_of(names()[index].c_str()));
     }
 }
 
@@ -59,7 +59,7 @@ uint32 Device::get_statistics(uint32* values, char* text, uint32 first, uint32 c
                       fmt::format("{} statistics from {} on are more than the {} that there are",
                                   count, first, all));
     }
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     for (uint32 i = 0; values != nullptr && i < count; ++i) values[i] = statistic(first + i);
     if (text == nullptr) return SCGT_SUCCESS;
     const std::string list = joined(first, count);

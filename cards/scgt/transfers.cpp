@@ -2,23 +2,17 @@
 #include "cards/scgt/device.hpp"
 
 #include "cards/scgt/results.hpp"
-#include "rmem/base/clock.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 namespace cards::scgt {
 
 namespace {
 
-constexpr uint32 kWordBytes = 4;
-/// So that a write finds room on every link.
-constexpr uint32 kMostBytesAtOnce = 4096;
-constexpr std::int64_t kLongestWaitForRoomNs = 2'000'000'000;
 constexpr uint32 kSwaps = SCGT_RW_DMA_BYTE_SWAP | SCGT_RW_DMA_WORD_SWAP;
 
 /// As the flags say, in place.
@@ -53,57 +47,30 @@ uint32 Device::check_transfer(Access access, uint32& offset, const void* buffer,
     }
     offset = offset / unit * unit;
     bytes = bytes / unit * unit;
-    if (bytes > memory_bytes_ || offset > memory_bytes_ - bytes) {
-        return refuse(SCGT_BAD_PARAMETER,
-                      fmt::format("{} bytes at {:#x} are beyond the memory, which has {}", bytes,
-                                  offset, memory_bytes_));
-    }
+    if (!node_.covers(offset, bytes)) return SCGT_BAD_PARAMETER;
     if (buffer == nullptr && bytes != 0)
         return refuse(SCGT_BAD_PARAMETER, "the buffer is a null pointer; give an address");
     return SCGT_SUCCESS;
 }
 
-/// Waits for room as the bus of a card does.
 template <class Call>
-uint32 Device::send_out(Call&& call) {
-    std::int64_t until_ns = 0;
-    for (;;) {
-        {
-            const Lock lock(mutex_);
-            using namespace link_control;
-            const uint32 laser =
-                (settings_.link_control & kLinkSelectBit) != 0 ? kLaser1Bit : kLaser0Bit;
-            const uint32 needed = kTransmitBit | laser;
-            if ((settings_.link_control & needed) != needed) [[unlikely]] {
-                return refuse(SCGT_LINK_ERROR,
-                              "the transmitter, or the laser of the active link, is off, and "
-                              "nothing can be written here that does not travel; "
-                              "SCGT_TRANSMIT_ENABLE and SCGT_LASER_0_ENABLE change that");
-            }
-            const int code = call();
-            if (code != RMEM_EAGAIN) [[likely]]
-                return result_of(code);
-        }
-        const std::int64_t now_ns = rmem::now_ns();
-        if (until_ns == 0) until_ns = now_ns + kLongestWaitForRoomNs;
-        if (now_ns >= until_ns) {
-            return refuse(SCGT_TIMEOUT,
-                          fmt::format("the ring had no room for {} s; find out which node does not "
-                                      "take what is sent (rmem top)",
-                                      kLongestWaitForRoomNs / 1'000'000'000));
-        }
-        static_cast<void>(rmem_poll(node_));
-        std::this_thread::yield();
-    }
+[[gnu::always_inline]] inline uint32 Device::send_out(Call&& call) {
+    using namespace link_control;
+    return result_of(node_.send_out([&] {
+        const uint32 laser =
+            (settings_.link_control & kLinkSelectBit) != 0 ? kLaser1Bit : kLaser0Bit;
+        const uint32 needed = kTransmitBit | laser;
+        if ((settings_.link_control & needed) == needed) [[likely]]
+            return call();
+        return rmem::fail(RMEM_EPEER,
+                          "the transmitter, or the laser of the active link, is off, and nothing "
+                          "can be written here that does not travel; SCGT_TRANSMIT_ENABLE and "
+                          "SCGT_LASER_0_ENABLE change that");
+    }));
 }
 
 uint32 Device::put(std::size_t place, const void* from, std::size_t bytes) {
-    if (bytes == kWordBytes) {
-        uint32 word = 0;
-        std::memcpy(&word, from, sizeof word);
-        return send_out([&] { return rmem_write_word(node_, place, word); });
-    }
-    return send_out([&] { return rmem_write(node_, place, from, bytes); });
+    return send_out([&] { return node_.write(place, from, bytes); });
 }
 
 /// What lies in one word at a time.
@@ -118,7 +85,6 @@ uint32 Device::write_in_order(uint32 offset, const std::byte* from, uint32 bytes
     return SCGT_SUCCESS;
 }
 
-/// The last word is a write of its own, so that it can be a flag for the others.
 uint32 Device::write_dma(uint32 offset, const std::byte* from, uint32 bytes, uint32 flags,
                          uint32& moved) {
     std::vector<std::byte> swapped;
@@ -128,10 +94,10 @@ uint32 Device::write_dma(uint32 offset, const std::byte* from, uint32 bytes, uin
         from = swapped.data();
     }
     while (moved < bytes) {
-        const uint32 chunk = std::clamp(bytes - kWordBytes - moved, kWordBytes, kMostBytesAtOnce);
-        const uint32 result = put(offset + moved, from + moved, chunk);
-        if (result != SCGT_SUCCESS) return result;
-        moved += chunk;
+        const auto piece = static_cast<uint32>(CardNode::piece_of(bytes - moved));
+        if (const uint32 result = put(offset + moved, from + moved, piece); result != SCGT_SUCCESS)
+            return result;
+        moved += piece;
     }
     // relaxed is enough: a number for get_statistics
     dma_writes_.fetch_add(1, std::memory_order_relaxed);
@@ -186,9 +152,8 @@ uint32 Device::read(Access access, uint32 offset, void* to, uint32 bytes, uint32
     return SCGT_SUCCESS;
 }
 
-uint32 Device::map(void*& memory) {
-    const Lock lock(mutex_);
-    return result_of(rmem_stores(node_, RMEM_STORES_DEFAULT, &memory));
+uint32 Device::map(void*& memory) const {
+    return result_of(node_.map(memory));
 }
 
 // ---- Interrupts
@@ -196,13 +161,14 @@ uint32 Device::map(void*& memory) {
 uint32 Device::send(const scgtInterrupt& interrupt) {
     const bool is_broadcast = interrupt.type == SCGT_BROADCAST_INTR;
     // As on a ring of cards: what is for a node that is not there comes round, and that is all.
-    const bool has_receiver = is_broadcast || (interrupt.id != id_ && interrupt.id < nodes_);
+    const bool has_receiver =
+        is_broadcast || (interrupt.id != node_.id() && interrupt.id < node_.nodes());
     const int to = is_broadcast ? RMEM_ALL_NODES : static_cast<int>(interrupt.id);
     const unsigned number = is_broadcast ? interrupt.id : kUnicastNumber;
     bool comes_here = false;
     const uint32 result = send_out([&]() -> int {
         const bool is_accepted = (accepted_numbers() >> number & 1) != 0;
-        const bool is_own = is_broadcast || interrupt.id == id_;
+        const bool is_own = is_broadcast || interrupt.id == node_.id();
         comes_here = is_own && is_accepted &&
                      (settings_.link_control & link_control::kInterruptSelfBit) != 0;
         return has_receiver ? rmem_send_interrupt(node_, to, number, interrupt.val) : RMEM_OK;
@@ -210,7 +176,8 @@ uint32 Device::send(const scgtInterrupt& interrupt) {
     if (result != SCGT_SUCCESS) return result;
     // relaxed is enough: a number for a register
     interrupts_sent_.fetch_add(1, std::memory_order_relaxed);
-    if (comes_here) arrive(interrupt.type, id_, is_broadcast ? interrupt.id : 0, interrupt.val);
+    if (comes_here)
+        arrive(interrupt.type, node_.id(), is_broadcast ? interrupt.id : 0, interrupt.val);
     return SCGT_SUCCESS;
 }
 

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cards/scramnet_plus/card.hpp"
 
-#include "rmem/base/clock.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <string>
-#include <thread>
+#include <utility>
 
 namespace cards::scramnet_plus {
 
 namespace {
 
-constexpr std::size_t kWordBytes = 4;
-/// So that a write finds room on every link.
-constexpr std::size_t kMostBytesAtOnce = 4096;
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-constexpr std::int64_t kLongestWaitForRoomNs = 2 * kNsPerSecond;
-constexpr std::int64_t kLongestWaitAtExitNs = kNsPerSecond;
+constexpr std::int64_t kLongestWaitAtExitNs = 1'000'000'000;
+
+/// What of CSR1 and CSR9 a counter of the node stands for.
+constexpr std::uint16_t kNoRoom = CSR1_TXFF | CSR1_TXF78;
+constexpr std::array kErrorCounters = {
+    CountedError{kNoRoom, "back_pressure"},    CountedError{kNoRoom, "held_off"},
+    CountedError{kNoRoom, "stores_held_off"},  CountedError{kNoRoom, "stores_lost"},
+    CountedError{kNoRoom, "writes_lost_fifo"}, CountedError{CSR1_CD, "ring_breaks"},
+    CountedError{CSR1_CD, "lost_on_wire"},     CountedError{CSR1_BM, "records_refused"},
+    CountedError{CSR9_RTRF, "ring_switches"},
+};
 
 /// Each long word, in place.
 void turn_round(std::byte* data, std::size_t bytes, unsigned char mode) {
@@ -64,36 +65,28 @@ int load_bytes(const char* path, std::size_t most, std::vector<char>& bytes) {
 
 }  // namespace
 
-Card::Card(unsigned unit, rmem_node* node)
-    : unit_(unit),
-      node_(node),
-      memory_bytes_(rmem_size(node) / kWordBytes * kWordBytes),
-      own_id_(static_cast<std::uint8_t>(rmem_id(node))),
+Card::Card(unsigned unit, OwnNode node)
+    : node_(unit, std::move(node)),
+      own_id_(static_cast<std::uint8_t>(node_.id())),
       receive_id_(own_id_),
-      told_(error_counts()) {}
+      errors_(node_, kErrorCounters) {
+    const auto lock = node_.lock();
+    errors_.tell();
+}
 
 Card::~Card() {
     drop_effects();
-    rmem_close(node_);
 }
 
-/// A node is there while a program of it runs.
-unsigned Card::present_nodes() const {
-    const auto ranks = static_cast<unsigned>(rmem_ranks(node_));
-    const auto nodes = static_cast<unsigned>(rmem_nodes(node_));
-    std::vector<bool> is_present(nodes);
-    for (unsigned rank = 0; rank < ranks; ++rank) {
-        if (rmem_is_alive(node_, static_cast<int>(rank)) == 1)
-            is_present[rank * nodes / ranks] = true;
-    }
-    return static_cast<unsigned>(std::count(is_present.begin(), is_present.end(), true));
+unsigned Card::present_nodes() {
+    const auto lock = node_.lock();
+    return node_.present_nodes();
 }
 
 // ---- Memory
 
-int Card::map(void*& memory) {
-    const Lock lock(mutex_);
-    return result_of(rmem_stores(node_, RMEM_STORES_DEFAULT, &memory));
+int Card::map(void*& memory) const {
+    return result_of(node_.map(memory));
 }
 
 int Card::check_range(std::size_t offset, const void* buffer, std::size_t bytes) const {
@@ -103,41 +96,28 @@ int Card::check_range(std::size_t offset, const void* buffer, std::size_t bytes)
                         "none; give multiples of 4",
                         bytes, offset));
     }
-    if (bytes > memory_bytes_ || offset > memory_bytes_ - bytes) {
-        return refuse(fmt::format("{} bytes at {:#x} are beyond the memory, which has {}", bytes,
-                                  offset, memory_bytes_));
-    }
+    if (!node_.covers(offset, bytes)) return kRefused;
     if (buffer == nullptr && bytes != 0)
         return refuse("the buffer is a null pointer; give an address");
     return kDone;
 }
 
-/// One write. Waits for room as the bus of a card does (hold-off), unless that is off.
-int Card::put(std::size_t offset, const void* from, std::size_t bytes) {
-    std::int64_t until_ns = 0;
-    for (;;) {
-        {
-            const Lock lock(mutex_);
-            const int code = rmem_write(node_, offset, from, bytes);
-            if (code != RMEM_EAGAIN) return result_of(code);
-            if (has(SCR_CSR8, CSR8_DHLD)) {
-                return refuse(
-                    fmt::format("the ring has no room for the {} bytes at {:#x}, and "
-                                "hold-off is disabled; clear CSR8_DHLD, or write again",
-                                bytes, offset));
-            }
-        }
-        const std::int64_t now_ns = rmem::now_ns();
-        if (until_ns == 0) until_ns = now_ns + kLongestWaitForRoomNs;
-        if (now_ns >= until_ns) {
-            return refuse(
-                fmt::format("the ring had no room for {} s; find out which node does not "
-                            "take what is sent (rmem top)",
-                            kLongestWaitForRoomNs / kNsPerSecond));
-        }
-        static_cast<void>(rmem_poll(node_));
-        std::this_thread::yield();
+/// In pieces. Each waits for room (hold-off), unless that is off.
+int Card::put(std::size_t offset, const std::byte* from, std::size_t bytes) {
+    for (std::size_t moved = 0; moved < bytes;) {
+        const std::size_t piece = CardNode::piece_of(bytes - moved), at = offset + moved;
+        const int code = node_.send_out([&] {
+            const int written = node_.write(at, from + moved, piece);
+            if (written != RMEM_EAGAIN || !has(SCR_CSR8, CSR8_DHLD)) return written;
+            return rmem::fail(RMEM_EINVAL,
+                              fmt::format("the ring has no room for the {} bytes at {:#x}, and "
+                                          "hold-off is disabled; clear CSR8_DHLD, or write again",
+                                          piece, at));
+        });
+        if (code != RMEM_OK) return result_of(code);
+        moved += piece;
     }
+    return kDone;
 }
 
 int Card::read(std::size_t offset, void* to, std::size_t bytes) {
@@ -148,7 +128,6 @@ int Card::read(std::size_t offset, void* to, std::size_t bytes) {
     return kDone;
 }
 
-/// The last long word is a write of its own, so that it can be a flag for the others.
 int Card::write(std::size_t offset, const void* from, std::size_t bytes) {
     if (const int result = check_range(offset, from, bytes); result != kDone) return result;
     const auto* data = static_cast<const std::byte*>(from);
@@ -158,42 +137,30 @@ int Card::write(std::size_t offset, const void* from, std::size_t bytes) {
         turn_round(turned.data(), bytes, mode);
         data = turned.data();
     }
-    for (std::size_t moved = 0; moved < bytes;) {
-        const std::size_t chunk =
-            std::clamp(bytes - kWordBytes - moved, kWordBytes, kMostBytesAtOnce);
-        if (const int result = put(offset + moved, data + moved, chunk); result != kDone)
-            return result;
-        moved += chunk;
-    }
-    return kDone;
+    return put(offset, data, bytes);
 }
 
 int Card::fill(std::uint32_t value) {
-    std::array<std::uint32_t, kMostBytesAtOnce / kWordBytes> words;
+    std::array<std::uint32_t, 16384> words;
     words.fill(value);
-    for (std::size_t at = 0; at < memory_bytes_;) {
-        const std::size_t chunk = std::min(memory_bytes_ - at, kMostBytesAtOnce);
-        if (const int result = put(at, words.data(), chunk); result != kDone) return result;
-        at += chunk;
+    for (std::size_t at = 0; at < memory_bytes(); at += sizeof words) {
+        const auto* const bytes = reinterpret_cast<const std::byte*>(words.data());
+        const int result = put(at, bytes, std::min(memory_bytes() - at, sizeof words));
+        if (result != kDone) return result;
     }
     return kDone;
 }
 
 int Card::save(const char* path) {
-    std::vector<char> bytes(memory_bytes_);
+    std::vector<char> bytes(memory_bytes());
     if (rmem_read(node_, 0, bytes.data(), bytes.size()) != RMEM_OK) return kRefused;
     return save_bytes(path, bytes.data(), bytes.size());
 }
 
 int Card::load(const char* path) {
     std::vector<char> bytes;
-    if (const int result = load_bytes(path, memory_bytes_, bytes); result != kDone) return result;
-    for (std::size_t at = 0; at < bytes.size();) {
-        const std::size_t chunk = std::min(bytes.size() - at, kMostBytesAtOnce);
-        if (const int result = put(at, bytes.data() + at, chunk); result != kDone) return result;
-        at += chunk;
-    }
-    return kDone;
+    if (const int result = load_bytes(path, memory_bytes(), bytes); result != kDone) return result;
+    return put(0, reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
 }
 
 int Card::set_byte_order(unsigned char mode) {
@@ -202,27 +169,27 @@ int Card::set_byte_order(unsigned char mode) {
             "there is no byte order {}; it is Long_mode (0), Word_mode (1) or Byte_mode (2)",
             mode));
     }
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     byte_order_ = mode;
     return kDone;
 }
 
 unsigned char Card::byte_order() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return byte_order_;
 }
 
 void Card::await_arrival() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     static_cast<void>(rmem_flush(node_, kLongestWaitAtExitNs));
 }
 
 // ---- The ACRs in files
 
 int Card::save_acrs(const char* path) {
-    std::vector<char> bytes(memory_bytes_ / kWordBytes);
+    std::vector<char> bytes(memory_bytes() / kWordBytes);
     {
-        const Lock lock(mutex_);
+        const auto lock = node_.lock();
         std::copy(acrs_.begin(), acrs_.end(), bytes.begin());
     }
     return save_bytes(path, bytes.data(), bytes.size());
@@ -230,7 +197,7 @@ int Card::save_acrs(const char* path) {
 
 int Card::load_acrs(const char* path) {
     std::vector<char> bytes;
-    if (const int result = load_bytes(path, memory_bytes_ / kWordBytes, bytes); result != kDone)
+    if (const int result = load_bytes(path, memory_bytes() / kWordBytes, bytes); result != kDone)
         return result;
     for (std::size_t word = 0; word < bytes.size(); ++word) {
         const int result = set_acr(word, static_cast<std::uint8_t>(bytes[word]));

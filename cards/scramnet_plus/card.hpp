@@ -16,14 +16,13 @@
 /// Units: bytes, unless they are long words; ticks of the counter in CSR13 are as its mode says.
 /// Source: the SC150e's hardware reference, and the vendor's headers.
 
+#include "cards/common/card_node.hpp"
 #include "cards/scramnet_plus/refuse.hpp"
 #include "cards/scramnet_plus/scrplus.h"
-#include "rmem/rmem.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -33,18 +32,17 @@ class Card {
 public:
     static constexpr unsigned kRegisters = 16;
 
-    /// Has the node from now on.
-    Card(unsigned unit, rmem_node* node);
+    Card(unsigned unit, OwnNode node);
     ~Card();
     Card(const Card&) = delete;
     Card& operator=(const Card&) = delete;
 
-    unsigned unit() const { return unit_; }
-    std::size_t memory_bytes() const { return memory_bytes_; }
+    unsigned unit() const { return node_.unit(); }
+    std::size_t memory_bytes() const { return node_.memory_bytes(); }
 
     // ---- Memory
     /// For plain stores.
-    int map(void*& memory);
+    int map(void*& memory) const;
     /// Whole long words, turned round as the byte order says.
     int read(std::size_t offset, void* to, std::size_t bytes);
     int write(std::size_t offset, const void* from, std::size_t bytes);
@@ -71,7 +69,7 @@ public:
     void set_receive_id(std::uint8_t id);
     void set_first_age(std::uint8_t age);
     /// Those with a program that runs.
-    unsigned present_nodes() const;
+    unsigned present_nodes();
 
     // ---- Interrupts
     std::uint8_t acr(std::size_t word);
@@ -83,15 +81,9 @@ public:
     std::optional<std::uint32_t> take_interrupt();
 
 private:
-    using Lock = std::lock_guard<std::mutex>;
-
-    /// Counters of the node that stand for bits of CSR1, and of CSR9.
-    static constexpr std::size_t kErrors = 9;
-    using Counts = std::array<std::uint64_t, kErrors>;
-
     // ---- Memory
     int check_range(std::size_t offset, const void* buffer, std::size_t bytes) const;
-    int put(std::size_t offset, const void* from, std::size_t bytes);
+    int put(std::size_t offset, const std::byte* from, std::size_t bytes);
 
     // ---- Registers. Called under the lock.
     bool has(unsigned number, std::uint16_t bits) const {
@@ -100,8 +92,6 @@ private:
     int set_register(unsigned number, std::uint16_t value);
     int set_modes(unsigned number, std::uint16_t value);
     std::uint16_t identity() const;
-    std::uint64_t count_of(const char* counter) const;
-    Counts error_counts() const;
     std::uint16_t look_at_status();
 
     // ---- The counter of CSR13
@@ -127,11 +117,9 @@ private:
     bool has_interrupt();
     void empty_fifo();
 
-    const unsigned unit_;
-    rmem_node* const node_;
-    const std::size_t memory_bytes_;
+    const CardNode node_;
 
-    std::mutex mutex_;  ///< the node's calls, and what is below
+    // Under its lock.
     std::array<std::uint16_t, kRegisters> registers_{};
     std::uint8_t own_id_;
     std::uint8_t receive_id_;
@@ -139,7 +127,7 @@ private:
     unsigned char byte_order_ = Long_mode;
     bool is_armed_ = false;
     std::uint16_t latched_ = 0;        ///< of CSR1
-    Counts told_;                      ///< up to which CSR1 has latched
+    CountedErrors errors_;             ///< that CSR1 has not latched yet
     std::uint64_t counter_base_ = 0;   ///< CSR13 is this and its source
     std::uint64_t counter_wraps_ = 0;  ///< that CSR1 has latched
     std::uint16_t last_round_ = 0;

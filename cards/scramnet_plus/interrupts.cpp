@@ -9,10 +9,7 @@ namespace cards::scramnet_plus {
 
 namespace {
 
-constexpr std::size_t kWordBytes = 4;
 constexpr std::uint8_t kAcrBits = ACR_MASK | ACR_TRIG3;
-/// More than the node keeps.
-constexpr int kMostStale = 2048;
 
 }  // namespace
 
@@ -46,7 +43,7 @@ int Card::apply_effect(std::size_t word, std::size_t words, Effect effect) {
 
 /// All of them, in runs of the same effect.
 int Card::apply_acrs() {
-    const std::size_t words = memory_bytes_ / kWordBytes;
+    const std::size_t words = memory_bytes() / kWordBytes;
     for (std::size_t word = 0; word < words;) {
         const Effect effect = effect_of(acr_at(word));
         std::size_t end = acrs_.empty() ? words : word + 1;
@@ -60,24 +57,24 @@ int Card::apply_acrs() {
 
 void Card::drop_effects() {
     if (!has_effects_) return;
-    static_cast<void>(rmem_unwatch(node_, 0, memory_bytes_));
-    static_cast<void>(rmem_unmark(node_, 0, memory_bytes_));
+    static_cast<void>(rmem_unwatch(node_, 0, memory_bytes()));
+    static_cast<void>(rmem_unmark(node_, 0, memory_bytes()));
     has_effects_ = false;
 }
 
 std::uint8_t Card::acr(std::size_t word) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return acr_at(word);
 }
 
 int Card::set_acr(std::size_t word, std::uint8_t value) {
-    const std::size_t words = memory_bytes_ / kWordBytes;
+    const std::size_t words = memory_bytes() / kWordBytes;
     if (word >= words) {
         return refuse(fmt::format("there is no long word {}, and no ACR of it; the last is {}",
                                   word, words - 1));
     }
     value &= kAcrBits;
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     if (acrs_.empty() && value != 0) acrs_.resize(words);
     const Effect before = effect_of(acr_at(word));
     if (!acrs_.empty()) acrs_[word] = value;
@@ -87,8 +84,8 @@ int Card::set_acr(std::size_t word, std::uint8_t value) {
 
 int Card::fill_acrs(std::uint8_t value) {
     value &= kAcrBits;
-    const Lock lock(mutex_);
-    acrs_.assign(value == 0 ? 0 : memory_bytes_ / kWordBytes, value);
+    const auto lock = node_.lock();
+    acrs_.assign(value == 0 ? 0 : memory_bytes() / kWordBytes, value);
     return apply_acrs();
 }
 
@@ -108,17 +105,14 @@ bool Card::has_interrupt() {
 }
 
 std::optional<std::uint32_t> Card::take_interrupt() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     static_cast<void>(has_interrupt());
     return std::exchange(first_, std::nullopt);
 }
 
 void Card::empty_fifo() {
     first_.reset();
-    rmem_interrupt stale;
-    for (int i = 0; i < kMostStale; ++i) {
-        if (rmem_next_interrupt(node_, &stale, 0) != RMEM_OK) break;
-    }
+    node_.drop_interrupts();
 }
 
 }  // namespace cards::scramnet_plus

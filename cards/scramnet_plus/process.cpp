@@ -112,8 +112,8 @@ int Process::open() {
     if (card_ != 0) return kDone;
     card_ = HandleTable<Card>::of_process().open(unit_, [&](std::shared_ptr<Card>) {
         int code = RMEM_OK;
-        rmem_node* const node = open_unit(unit_, code);
-        return node == nullptr ? nullptr : std::make_shared<Card>(unit_, node);
+        OwnNode node = open_unit(unit_, code);
+        return node ? std::make_shared<Card>(unit_, std::move(node)) : nullptr;
     });
     if (card_ != 0) return kDone;
     // Programs tell a number alone, and that does not say what to start.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cards/common/interrupt_numbers.hpp"
 #include "cards/scramnet_plus/card.hpp"
 #include "rmem/base/clock.hpp"
 
@@ -11,22 +10,6 @@
 namespace cards::scramnet_plus {
 
 namespace {
-
-/// What of CSR1 and CSR9 a counter of the node stands for.
-struct Error {
-    std::uint16_t bits;
-    const char* counter;
-};
-constexpr std::uint16_t kNoRoom = CSR1_TXFF | CSR1_TXF78;
-constexpr std::array kErrorCounters = {
-    Error{kNoRoom, "back_pressure"},    Error{kNoRoom, "held_off"},
-    Error{kNoRoom, "stores_held_off"},  Error{kNoRoom, "stores_lost"},
-    Error{kNoRoom, "writes_lost_fifo"}, Error{CSR1_CD, "ring_breaks"},
-    Error{CSR1_CD, "lost_on_wire"},     Error{CSR1_BM, "records_refused"},
-    Error{CSR9_RTRF, "ring_switches"},
-};
-
-constexpr std::int64_t kLongestRoundNs = 10'000'000;
 
 /// 26.66 ns are 80/3, and 1.706 us are 64 of these.
 constexpr std::uint64_t ticks_of(std::int64_t ns) {
@@ -57,27 +40,10 @@ int no_register(unsigned number) {
 
 // ---- Status
 
-std::uint64_t Card::count_of(const char* counter) const {
-    std::uint64_t value = 0;
-    static_cast<void>(rmem_counter(node_, counter, &value));
-    return value;
-}
-
-Card::Counts Card::error_counts() const {
-    static_assert(kErrorCounters.size() == kErrors);
-    Counts counts;
-    std::transform(kErrorCounters.begin(), kErrorCounters.end(), counts.begin(),
-                   [this](const Error& error) { return count_of(error.counter); });
-    return counts;
-}
-
 /// CSR1.
 std::uint16_t Card::look_at_status() {
-    const Counts counts = error_counts();
-    for (std::size_t i = 0; i < kErrors; ++i)
-        if (counts[i] != told_[i]) latched_ |= kErrorCounters[i].bits;
-    told_ = counts;
-    if (rmem_is_member(node_) == 0) latched_ |= CSR1_CD;
+    latched_ |= static_cast<std::uint16_t>(errors_.tell());
+    if (!node_.is_member()) latched_ |= CSR1_CD;
     if (counting() != Counting::round) static_cast<void>(read_counter());
     static_cast<void>(has_interrupt());
     std::uint16_t status = latched_;
@@ -87,30 +53,30 @@ std::uint16_t Card::look_at_status() {
 }
 
 std::uint16_t Card::status() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return look_at_status();
 }
 
 std::uint16_t Card::identity() const {
     if (has(SCR_CSR8, CSR8_IDMX)) return static_cast<std::uint16_t>(receive_id_ << 8 | first_age_);
-    const unsigned nodes = std::min<unsigned>(present_nodes(), TAGE_MASK);
+    const unsigned nodes = std::min<unsigned>(node_.present_nodes(), TAGE_MASK);
     return static_cast<std::uint16_t>(unsigned{own_id_} << 8 | nodes);
 }
 
 std::uint8_t Card::own_id() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return own_id_;
 }
 void Card::set_own_id(std::uint8_t id) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     own_id_ = id;
 }
 void Card::set_receive_id(std::uint8_t id) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     receive_id_ = id;
 }
 void Card::set_first_age(std::uint8_t age) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     first_age_ = age;
 }
 
@@ -125,14 +91,8 @@ Card::Counting Card::counting() const {
 
 std::uint64_t Card::counter_source() const {
     switch (counting()) {
-        case Counting::errors: {
-            const Counts counts = error_counts();
-            std::uint64_t sum = 0;
-            for (std::size_t i = 0; i < kErrors; ++i)
-                if ((registers_[SCR_CSR9] & kErrorCounters[i].bits) != 0) sum += counts[i];
-            return sum;
-        }
-        case Counting::events: return count_of("writes_applied");
+        case Counting::errors: return errors_.sum(registers_[SCR_CSR9]);
+        case Counting::events: return node_.count_of("writes_applied");
         case Counting::time: return ticks_of(rmem::now_ns());
         case Counting::slow_time: return ticks_of(rmem::now_ns()) / kTicksOfSlowTick;
         case Counting::triggers:
@@ -141,16 +101,11 @@ std::uint64_t Card::counter_source() const {
     return 0;
 }
 
-/// How long what is sent now takes until every node has it; of a ring that does not answer it is
-/// what it was.
+/// Of a ring that does not answer it is what it was.
 std::uint16_t Card::measure_round() {
-    const std::int64_t begin_ns = rmem::now_ns();
-    if (rmem_send_interrupt(node_, RMEM_ALL_NODES, kRoundTimeNumber, 0) == RMEM_OK &&
-        rmem_flush(node_, kLongestRoundNs) >= RMEM_OK) {
-        constexpr std::uint64_t kMost = std::numeric_limits<std::uint16_t>::max();
-        last_round_ =
-            static_cast<std::uint16_t>(std::min(ticks_of(rmem::now_ns() - begin_ns), kMost));
-    }
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint16_t>::max();
+    if (const auto round_ns = node_.measure_round())
+        last_round_ = static_cast<std::uint16_t>(std::min(ticks_of(*round_ns), kMost));
     return last_round_;
 }
 
@@ -176,7 +131,7 @@ std::uint16_t Card::read_register(unsigned number) {
         no_register(number);
         return kNoRegister;
     }
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     switch (number) {
         case SCR_CSR1: {
             const std::uint16_t status = look_at_status();
@@ -244,26 +199,26 @@ int Card::set_register(unsigned number, std::uint16_t value) {
 
 int Card::write_register(unsigned number, std::uint16_t value) {
     if (number >= kRegisters) return no_register(number);
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return set_register(number, value);
 }
 
 int Card::change_register(unsigned number, std::uint16_t mask, std::uint16_t bits) {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     return set_register(number,
                         static_cast<std::uint16_t>((registers_[number] & ~mask) | (bits & mask)));
 }
 
 void Card::reset() {
-    const Lock lock(mutex_);
+    const auto lock = node_.lock();
     for (unsigned number = 0; number < kRegisters; ++number)
         static_cast<void>(set_register(number, 0));
-    own_id_ = receive_id_ = static_cast<std::uint8_t>(rmem_id(node_));
+    own_id_ = receive_id_ = static_cast<std::uint8_t>(node_.id());
     first_age_ = 0;
     byte_order_ = Long_mode;
     empty_fifo();
     is_armed_ = false;
-    told_ = error_counts();
+    errors_.tell();
     latched_ = 0;
 }
 

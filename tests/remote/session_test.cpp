@@ -6,6 +6,7 @@
 #include "remote/session.hpp"
 
 #include "rmem/base/clock.hpp"
+#include "rmem/base/wait_for_room.hpp"
 #include "rmem/config.hpp"
 #include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
@@ -214,9 +215,9 @@ TEST(Session, gives_a_write_without_room_and_a_flush_up_and_waits_no_more_for_wh
     };
     while (!session.is_waiting()) write();
     write();
-    session.run(Session::kLongestWaitForRoomNs);
+    session.run(rmem::kLongestWaitForRoomNs);
     expect(session.is_waiting(), "has not waited for as long as it may");
-    session.run(Session::kLongestWaitForRoomNs + 1);
+    session.run(rmem::kLongestWaitForRoomNs + 1);
     expect(!session.is_waiting() && !session.has_calls(), "waits for what follows as well");
     client.ask(Kind::is_member);
     std::string answer = client.run();

@@ -37,7 +37,7 @@ class Peer {
 public:
     explicit Peer(unsigned unit) {
         int code = 0;
-        node_ = cards::open_unit(unit, code);
+        node_ = cards::open_unit(unit, code).release();
         EXPECT_NE(node_, nullptr) << rmem_last_error();
     }
     ~Peer() { rmem_close(node_); }

@@ -74,7 +74,7 @@ std::unique_ptr<conform::Card> chosen_card(const ConformOptions& options) {
     rmem_node* node = nullptr;
     int code = 0;
     if (options.unit) {
-        node = cards::open_unit(*options.unit, code);
+        node = cards::open_unit(*options.unit, code).release();
     } else {
         rmem_options own = RMEM_OPTIONS;
         own.await = RMEM_AWAIT_NONE;

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -52,16 +51,11 @@ struct ServeOptions {
     std::string listen = fmt::format("127.0.0.1:{}", remote::kFirstPort);
 };
 
-struct CloseNode {
-    void operator()(rmem_node* node) const noexcept { rmem_close(node); }
-};
-using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
-
-OwnNode open_node(const ServeOptions& options) {
+cards::OwnNode open_node(const ServeOptions& options) {
     rmem_node* node = nullptr;
     int code = RMEM_OK;
     if (options.unit) {
-        node = cards::open_unit(*options.unit, code);
+        node = cards::open_unit(*options.unit, code).release();
     } else {
         options.settings.apply();
         rmem_options own = RMEM_OPTIONS;
@@ -69,14 +63,14 @@ OwnNode open_node(const ServeOptions& options) {
         code = rmem_open_with(&node, &own);
     }
     if (code < 0) throw std::runtime_error(rmem_last_error());
-    return OwnNode(node);
+    return cards::OwnNode(node);
 }
 
 void run_serve(const ServeOptions& options) {
     const remote::Address address = remote::parse_address("--listen", options.listen);
     // Before there are threads, which inherit what is blocked.
     const StopSignals stop;
-    const OwnNode node = open_node(options);
+    const cards::OwnNode node = open_node(options);
     constexpr std::int64_t kNsPerSecond = 1'000'000'000;
     Server server(node.get(), address, options.silence_s * kNsPerSecond,
                   [](const std::string& sentence) {

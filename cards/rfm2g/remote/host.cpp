@@ -33,7 +33,7 @@ remote::Address server_address() {
 
 }  // namespace
 
-rmem_node* open_unit(unsigned unit, int& code) noexcept {
+OwnNode open_unit(unsigned unit, int& code) noexcept {
     rmem_node* node = nullptr;
     code = rmem::guarded([&]() -> int {
         // As the vendor's driver of Windows counts its boards.
@@ -51,7 +51,7 @@ rmem_node* open_unit(unsigned unit, int& code) noexcept {
         address.port = static_cast<std::uint16_t>(port);
         return remote::open_node(&node, address);
     });
-    return node;
+    return OwnNode(node);
 }
 
 }  // namespace cards

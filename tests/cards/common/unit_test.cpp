@@ -40,7 +40,7 @@ struct Units : ::testing::Test {
     }
     static rmem_node* expect_open(unsigned unit) {
         int code = 1;
-        rmem_node* const node = open_unit(unit, code);
+        rmem_node* const node = open_unit(unit, code).release();
         EXPECT_NE(node, nullptr) << rmem_last_error();
         EXPECT_EQ(code, RMEM_OK);
         return node;
