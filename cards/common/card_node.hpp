@@ -6,7 +6,8 @@
 ///     return node.send_out([&] { return node.write(place, from, bytes); });
 ///
 /// Invariants, executed: a thread has the lock once, and makes those calls of the node under it
-/// that rmem.h gives to one thread at a time.
+/// that rmem.h gives to one thread at a time; numbers that raise nothing anywhere are let in by
+/// nobody.
 /// Thread safety: any thread, but the destructor; reads and loads need no lock.
 /// Progress: send_out() returns after kLongestWaitForRoomNs, and lets others in while it waits.
 /// Errors: codes of rmem.h, with the sentence in rmem_last_error().
@@ -156,6 +157,12 @@ public:
             return std::nullopt;
         return rmem::now_ns() - begin_ns;
     }
+    /// The numbers of interrupts that raise here.
+    [[nodiscard]] int accept(std::uint64_t numbers) const {
+        RMEM_CHECK_IF(false, is_locked());
+        RMEM_CHECK(numbers < std::uint64_t{1} << kRingTestNumber);
+        return rmem_accept_interrupts(*this, numbers);
+    }
     /// Those that have come are nobody's.
     void drop_interrupts() const {
         constexpr int kMore = 2048;  // than a node keeps
@@ -166,12 +173,12 @@ public:
     }
 
 private:
-    static std::uint32_t whole_words(std::size_t bytes) {
+    [[nodiscard]] static std::uint32_t whole_words(std::size_t bytes) {
         constexpr std::size_t kMost = 0xFFFFF000;
         return static_cast<std::uint32_t>(std::min(bytes, kMost) / kWordBytes * kWordBytes);
     }
     /// By the calling thread; known where checks are code.
-    bool is_locked() const noexcept {
+    [[nodiscard]] bool is_locked() const noexcept {
         // relaxed is enough: a thread asks for its own number, which none but itself stores
         return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
@@ -235,11 +242,11 @@ public:
     }
 
 private:
-    std::uint64_t count(const CountedError& error) const {
+    [[nodiscard]] std::uint64_t count(const CountedError& error) const {
         if (error.counter == nullptr) return node_.is_member() ? 0 : 1;
         return node_.count_of(error.counter);
     }
-    std::uint32_t update(std::vector<std::uint64_t>& told, std::uint32_t bits) const {
+    [[nodiscard]] std::uint32_t update(std::vector<std::uint64_t>& told, std::uint32_t bits) const {
         std::uint32_t news = 0;
         for (std::size_t i = 0; i < errors_.size(); ++i) {
             const std::uint64_t now = (errors_[i].bits & bits) != 0 ? count(errors_[i]) : 0;

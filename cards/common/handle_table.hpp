@@ -33,7 +33,7 @@ namespace cards {
 class Calls {
 public:
     /// Whether the handle is closed, or about to be.
-    bool is_closing() const noexcept {
+    [[nodiscard]] bool is_closing() const noexcept {
         // relaxed is enough: closing and waiting threads meet under a lock of the card's
         return (state_.load(std::memory_order_relaxed) & kOpen) == 0;
     }
@@ -43,7 +43,7 @@ private:
     friend class HandleTable;
     static constexpr std::uint32_t kOpen = 1U << 31;
 
-    bool enter() noexcept {
+    [[nodiscard]] bool enter() noexcept {
         // (1) - this acquire-operation synchronizes-with the release-operation (3)
         if ((state_.fetch_add(1, std::memory_order_acquire) & kOpen) != 0) return true;
         leave();
@@ -61,7 +61,7 @@ private:
         state_.fetch_or(kOpen, std::memory_order_release);
     }
     /// False: another thread does so.
-    bool close() noexcept {
+    [[nodiscard]] bool close() noexcept {
         // relaxed is enough: what calls have done is seen by (4)
         return (state_.fetch_and(~kOpen, std::memory_order_relaxed) & kOpen) != 0;
     }
@@ -115,7 +115,7 @@ public:
     /// A new handle's place. `make` gets the card that other handles of the unit have, or null, and
     /// gives the one of this; null: there is none, and kNone.
     template <class Make>
-    unsigned open(unsigned unit, Make&& make) {
+    [[nodiscard]] unsigned open(unsigned unit, Make&& make) {
         const std::lock_guard one_at_a_time(opening_mutex_);
         std::shared_ptr<Card> card = make(card_of(unit));
         if (!card) return kNone;
@@ -133,7 +133,7 @@ public:
     }
     /// False: there is no such handle, or another thread is closing it.
     template <class EndWaits>
-    bool close(unsigned place, EndWaits&& end_waits) {
+    [[nodiscard]] bool close(unsigned place, EndWaits&& end_waits) {
         Entry& entry = at(place);
         if (!entry.calls.close()) return false;
         end_waits(*entry.card, entry.calls);
@@ -147,7 +147,7 @@ private:
     HandleTable() = default;
     /// Of what is no place that which is never open.
     Entry& at(unsigned place) noexcept { return entries_[place < kPlaces ? place : kNone]; }
-    std::shared_ptr<Card> card_of(unsigned unit) {
+    [[nodiscard]] std::shared_ptr<Card> card_of(unsigned unit) {
         const std::lock_guard lock(mutex_);
         for (const Entry& entry : entries_) {
             if (!entry.is_inherited && entry.card && entry.card->unit() == unit) return entry.card;

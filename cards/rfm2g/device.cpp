@@ -84,8 +84,7 @@ int Device::accept_events() {
     static_assert(kEventNumbers == RFM2GEVENT_INTR4 + 1);
     {
         const auto lock = node_.lock();
-        const int code =
-            rmem_accept_interrupts(node_, numbers_from(kFirstEventNumber, kEventNumbers));
+        const int code = node_.accept(numbers_from(kFirstEventNumber, kEventNumbers));
         if (code < 0) return code;
     }
     return kIsRemote && start_thread() != RFM2G_SUCCESS ? RMEM_ESYS : RMEM_OK;

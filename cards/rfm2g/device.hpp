@@ -54,9 +54,9 @@ public:
     Device& operator=(const Device&) = delete;
 
     /// The node keeps its events from now on; a code of rmem.h.
-    int accept_events();
+    [[nodiscard]] int accept_events();
     /// With what has come.
-    Events& events();
+    [[nodiscard]] Events& events();
     /// Those of a handle that is being closed, and its callbacks.
     void end_waits(const Calls& calls) { events_.end(calls); }
 
@@ -65,7 +65,7 @@ public:
 
     // ---- Transfers
     template <class Value>
-    RFM2G_STATUS peek(std::uint32_t offset, Value& value) {
+    [[nodiscard]] RFM2G_STATUS peek(std::uint32_t offset, Value& value) {
         const View seen = view();
         if (!is_seen(seen, offset, sizeof value)) return check_place(offset, sizeof value);
         const std::size_t place = std::size_t{seen.first} + offset;
@@ -80,41 +80,42 @@ public:
         return RFM2G_SUCCESS;
     }
     template <class Value>
-    RFM2G_STATUS poke(std::uint32_t offset, Value value) {
+    [[nodiscard]] RFM2G_STATUS poke(std::uint32_t offset, Value value) {
         const View seen = view();
         if (!is_seen(seen, offset, sizeof value)) return check_place(offset, sizeof value);
         return put(std::size_t{seen.first} + offset, &value, sizeof value);
     }
-    RFM2G_STATUS read(std::uint32_t offset, void* to, std::uint32_t bytes);
-    RFM2G_STATUS write(std::uint32_t offset, const void* from, std::uint32_t bytes);
-    RFM2G_STATUS send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t data);
+    [[nodiscard]] RFM2G_STATUS read(std::uint32_t offset, void* to, std::uint32_t bytes);
+    [[nodiscard]] RFM2G_STATUS write(std::uint32_t offset, const void* from, std::uint32_t bytes);
+    [[nodiscard]] RFM2G_STATUS send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t data);
 
     // ---- Pointers
-    RFM2G_STATUS map(volatile void** pointer, std::uint64_t offset, std::uint64_t pages);
-    RFM2G_STATUS unmap(volatile void** pointer);
+    [[nodiscard]] RFM2G_STATUS map(volatile void** pointer, std::uint64_t offset,
+                                   std::uint64_t pages);
+    [[nodiscard]] RFM2G_STATUS unmap(volatile void** pointer);
 
     // ---- The board's settings
-    bool setting(std::uint32_t lcsr_bit);
+    [[nodiscard]] bool setting(std::uint32_t lcsr_bit);
     void set(std::uint32_t lcsr_bit, bool on);
-    unsigned memory_offset();
-    RFM2G_STATUS set_memory_offset(unsigned steps);
-    std::uint32_t window_offset();
+    [[nodiscard]] unsigned memory_offset();
+    [[nodiscard]] RFM2G_STATUS set_memory_offset(unsigned steps);
+    [[nodiscard]] std::uint32_t window_offset();
     std::uint32_t window_bytes() const { return window_bytes_; }
-    RFM2G_STATUS set_window_offset(std::uint32_t offset);
-    RFM2G_STATUS check_ring();
-    bool clear_own_data();
+    [[nodiscard]] RFM2G_STATUS set_window_offset(std::uint32_t offset);
+    [[nodiscard]] RFM2G_STATUS check_ring();
+    [[nodiscard]] bool clear_own_data();
     std::uint32_t memory_bytes() const { return node_.memory_bytes(); }
 
     Kept& kept() { return kept_; }
 
     // ---- Registers. The caller has checked set, offset and width.
-    RFM2G_STATUS read_register(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
-                               std::uint32_t& value);
-    RFM2G_STATUS write_register(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
-                                std::uint32_t value);
+    [[nodiscard]] RFM2G_STATUS read_register(RFM2GREGSETTYPE set, std::uint32_t offset,
+                                             std::uint32_t width, std::uint32_t& value);
+    [[nodiscard]] RFM2G_STATUS write_register(RFM2GREGSETTYPE set, std::uint32_t offset,
+                                              std::uint32_t width, std::uint32_t value);
     /// Sets or clears the bits of `mask`.
-    RFM2G_STATUS change_register(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
-                                 std::uint32_t mask, bool on);
+    [[nodiscard]] RFM2G_STATUS change_register(RFM2GREGSETTYPE set, std::uint32_t offset,
+                                               std::uint32_t width, std::uint32_t mask, bool on);
 
 private:
     struct FreePages {
@@ -135,45 +136,50 @@ private:
     using RuntimeRegisters = std::array<std::byte, kRuntimeRegisterBytes>;
     using Lock = std::lock_guard<std::mutex>;
 
-    View view() const noexcept {
+    [[nodiscard]] View view() const noexcept {
         // relaxed is enough: one thread that moves the window tells another of it by other means
         const std::uint64_t both = view_.load(std::memory_order_relaxed);
         return {static_cast<std::uint32_t>(both >> 32), static_cast<std::uint32_t>(both)};
     }
     /// A whole Value at a multiple of its width.
-    static bool is_seen(const View& seen, std::uint32_t offset, std::uint32_t width) noexcept {
+    [[nodiscard]] static bool is_seen(const View& seen, std::uint32_t offset,
+                                      std::uint32_t width) noexcept {
         return width <= seen.bytes && offset <= seen.bytes - width && offset % width == 0;
     }
-    unsigned memory_offset_steps() const;
+    [[nodiscard]] unsigned memory_offset_steps() const;
     void set_view(std::uint32_t window_offset, std::uint32_t memory_offset_steps);
-    RFM2G_STATUS check_range(std::uint32_t offset, std::uint64_t bytes) const;
-    RFM2G_STATUS check_place(std::uint32_t offset, std::uint32_t width) const;
+    [[nodiscard]] RFM2G_STATUS check_range(std::uint32_t offset, std::uint64_t bytes) const;
+    [[nodiscard]] RFM2G_STATUS check_place(std::uint32_t offset, std::uint32_t width) const;
     template <class Call>
-    RFM2G_STATUS send_out(Call&& call, RFM2G_STATUS failure);
-    RFM2G_STATUS put(std::size_t place, const void* from, std::size_t bytes);
-    RFM2G_STATUS put_swapped(std::size_t place, const std::byte* from, std::size_t bytes);
-    bool is_dma(const void* buffer, std::uint32_t bytes);
-    bool is_swapped(bool is_dma) const;
-    RFM2G_STATUS check_transfer(std::uint32_t offset, std::uint32_t bytes, bool is_dma) const;
+    [[nodiscard]] RFM2G_STATUS send_out(Call&& call, RFM2G_STATUS failure);
+    [[nodiscard]] RFM2G_STATUS put(std::size_t place, const void* from, std::size_t bytes);
+    [[nodiscard]] RFM2G_STATUS put_swapped(std::size_t place, const std::byte* from,
+                                           std::size_t bytes);
+    [[nodiscard]] bool is_dma(const void* buffer, std::uint32_t bytes);
+    [[nodiscard]] bool is_swapped(bool is_dma) const;
+    [[nodiscard]] RFM2G_STATUS check_transfer(std::uint32_t offset, std::uint32_t bytes,
+                                              bool is_dma) const;
 
     void bring() override;
     RFM2G_STATUS descriptor(int& descriptor) override;
     RFM2G_STATUS start_thread() override;
     void look_for_faults() override;
 
-    bool own_data(std::uint64_t& sent);
-    std::uint32_t lcsr();
-    RFM2G_STATUS set_lcsr(std::uint32_t word);
-    ControlRegisters control_registers();
-    RuntimeRegisters runtime_registers();
-    RFM2G_STATUS get(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
-                     std::uint32_t& value);
-    RFM2G_STATUS put(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
-                     std::uint32_t value);
-    RFM2G_STATUS write_control(std::uint32_t offset, std::uint32_t width, std::uint32_t value);
-    RFM2G_STATUS write_runtime(std::uint32_t offset, std::uint32_t width, std::uint32_t value);
-    RFM2G_STATUS command(unsigned code);
-    RFM2G_STATUS send_round(RFM2G_STATUS failure);
+    [[nodiscard]] bool own_data(std::uint64_t& sent);
+    [[nodiscard]] std::uint32_t lcsr();
+    [[nodiscard]] RFM2G_STATUS set_lcsr(std::uint32_t word);
+    [[nodiscard]] ControlRegisters control_registers();
+    [[nodiscard]] RuntimeRegisters runtime_registers();
+    [[nodiscard]] RFM2G_STATUS get(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
+                                   std::uint32_t& value);
+    [[nodiscard]] RFM2G_STATUS put(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_t width,
+                                   std::uint32_t value);
+    [[nodiscard]] RFM2G_STATUS write_control(std::uint32_t offset, std::uint32_t width,
+                                             std::uint32_t value);
+    [[nodiscard]] RFM2G_STATUS write_runtime(std::uint32_t offset, std::uint32_t width,
+                                             std::uint32_t value);
+    [[nodiscard]] RFM2G_STATUS command(unsigned code);
+    [[nodiscard]] RFM2G_STATUS send_round(RFM2G_STATUS failure);
 
     Events events_;
     const CardNode node_;  ///< behind the events, which it brings until it is closed

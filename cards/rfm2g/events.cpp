@@ -245,6 +245,7 @@ RFM2G_STATUS Events::set_callback(RFM2GEVENTTYPE type, RFM2G_EVENT_FUNCPTR funct
         return in_use(type, event.callback != nullptr);
     if (calls.is_closing())
         return refuse(RFM2G_BAD_PARAMETER_1, "another thread is closing the handle");
+    RMEM_CHECK(function != nullptr);
     event.callback = function;
     event.handle = handle;
     event.user = &calls;

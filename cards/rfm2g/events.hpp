@@ -13,8 +13,9 @@
 /// A callback runs in the thread of the node that brings its event; where the event was there
 /// before, and for faults, in a thread of this object. Without callbacks the calls bring the
 /// events, and a wait sleeps on what tells of them: one thread is woken by an event, not two.
-/// Invariants, executed: a thread that waits, or a callback that is set, has a handle that is open,
-/// or is told to end; at the end nobody waits and no callback runs.
+/// Invariants, executed: events and callbacks are such, which calls check; a thread that waits,
+/// or a callback that is set, has a handle that is open, or is told to end; at the end nobody waits
+/// and no callback runs.
 /// Thread safety: any thread. Callbacks run without a lock.
 /// Errors: RFM2G_STATUS; std::system_error where there can be no thread.
 /// Source: the Linux driver R09.00 (queues of one), and the hardware manual (FIFOs of 127).
@@ -41,9 +42,9 @@ public:
     /// Reports what has come by Events::come, unless a thread of the node does.
     virtual void bring() = 0;
     /// Readable when there is something to bring; -1: a thread of the node does that.
-    virtual RFM2G_STATUS descriptor(int& descriptor) = 0;
+    [[nodiscard]] virtual RFM2G_STATUS descriptor(int& descriptor) = 0;
     /// From now on a thread of the node reports, by Events::arrive. RFM2G_SUCCESS, or why not.
-    virtual RFM2G_STATUS start_thread() = 0;
+    [[nodiscard]] virtual RFM2G_STATUS start_thread() = 0;
     /// Reports faults of the network by Events::arrive. Called by one thread.
     virtual void look_for_faults() = 0;
 
@@ -66,7 +67,7 @@ public:
     Events(const Events&) = delete;
     Events& operator=(const Events&) = delete;
 
-    static bool is_event(RFM2GEVENTTYPE event);
+    [[nodiscard]] static bool is_event(RFM2GEVENTTYPE event);
     /// One that a node sends.
     static bool is_sent(RFM2GEVENTTYPE event) { return event <= RFM2GEVENT_INTR4; }
 
@@ -78,29 +79,29 @@ public:
     void enable(RFM2GEVENTTYPE event);
     void disable(RFM2GEVENTTYPE event);
     /// For a handle whose calls are `calls`.
-    RFM2G_STATUS wait(RFM2GEVENTTYPE event, std::uint32_t timeout_ms, Received& what,
-                      const Calls& calls);
-    RFM2G_STATUS cancel(RFM2GEVENTTYPE event);
-    RFM2G_STATUS set_callback(RFM2GEVENTTYPE event, RFM2G_EVENT_FUNCPTR function,
-                              RFM2GHANDLE handle, const Calls& calls);
-    RFM2G_STATUS clear_callback(RFM2GEVENTTYPE event);
+    [[nodiscard]] RFM2G_STATUS wait(RFM2GEVENTTYPE event, std::uint32_t timeout_ms, Received& what,
+                                    const Calls& calls);
+    [[nodiscard]] RFM2G_STATUS cancel(RFM2GEVENTTYPE event);
+    [[nodiscard]] RFM2G_STATUS set_callback(RFM2GEVENTTYPE event, RFM2G_EVENT_FUNCPTR function,
+                                            RFM2GHANDLE handle, const Calls& calls);
+    [[nodiscard]] RFM2G_STATUS clear_callback(RFM2GEVENTTYPE event);
     void clear(RFM2GEVENTTYPE event);
     void clear_count(RFM2GEVENTTYPE event);
-    RFM2GQINFO statistics(RFM2GEVENTTYPE event);
+    [[nodiscard]] RFM2GQINFO statistics(RFM2GEVENTTYPE event);
     /// Whether the calling thread is in a callback, of whichever card.
-    static bool is_in_callback() noexcept;
+    [[nodiscard]] static bool is_in_callback() noexcept;
     /// Ends the waits of a handle that is being closed, and returns when no callback of it runs.
     void end(const Calls& calls);
     /// No more looks for faults.
     void stop() { thread_.reset(); }
 
     // ---- As registers
-    std::uint32_t lisr();                   ///< what waits on the board
+    [[nodiscard]] std::uint32_t lisr();     ///< what waits on the board
     void keep_of_lisr(std::uint32_t bits);  ///< forgets the latches of the others
-    std::uint32_t lier();
+    [[nodiscard]] std::uint32_t lier();
     void set_lier(std::uint32_t bits);
     /// The oldest of an interrupt on the board; nothing: none waits.
-    std::optional<Received> oldest(RFM2GEVENTTYPE event, bool takes);
+    [[nodiscard]] std::optional<Received> oldest(RFM2GEVENTTYPE event, bool takes);
 
 private:
     struct Event {
@@ -122,15 +123,19 @@ private:
     };
     using Lock = std::unique_lock<std::mutex>;
 
-    Event& at(RFM2GEVENTTYPE event) { return events_[event]; }
+    Event& at(RFM2GEVENTTYPE event) {
+        RMEM_CHECK(is_event(event));
+        return events_[event];
+    }
     static void put(RFM2GEVENTTYPE type, Event& event, Received what);
     static void take(RFM2GEVENTTYPE type, Event& event);
     static void raise_again(RFM2GEVENTTYPE type, Event& event);
     static void wake_waiter(Event& event);
     void run_callback(Lock& lock, RFM2GEVENTTYPE type, Event& event);
-    RFM2G_STATUS sleep(Lock& lock, Event& event, std::uint32_t timeout_ms, const Calls& calls);
+    [[nodiscard]] RFM2G_STATUS sleep(Lock& lock, Event& event, std::uint32_t timeout_ms,
+                                     const Calls& calls);
     void hand_over(Lock lock, RFM2GEVENTTYPE type, Event& event);
-    bool watches_faults() const;
+    [[nodiscard]] bool watches_faults() const;
     void serve();
     void start_thread();
 

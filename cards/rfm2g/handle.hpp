@@ -27,13 +27,13 @@ using Handles = HandleTable<Device>;
 inline constinit std::array<rfm2ghandle_s, Handles::kPlaces> seen_of_handles{};
 
 /// Of what is no handle none.
-inline unsigned place_of(RFM2GHANDLE rh) noexcept {
+[[nodiscard]] inline unsigned place_of(RFM2GHANDLE rh) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(rh) -
                     reinterpret_cast<std::uintptr_t>(seen_of_handles.data());
     if (at >= sizeof seen_of_handles || at % sizeof(rfm2ghandle_s) != 0) return Handles::kNone;
     return static_cast<unsigned>(at / sizeof(rfm2ghandle_s));
 }
-inline const Calls& calls_of(RFM2GHANDLE rh) noexcept {
+[[nodiscard]] inline const Calls& calls_of(RFM2GHANDLE rh) noexcept {
     return Handles::of_process().calls(place_of(rh));
 }
 

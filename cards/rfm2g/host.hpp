@@ -24,19 +24,19 @@ inline constexpr bool kIsRemote = false;
 #endif
 
 /// As rmem_stores; these whole pages at least are the node's.
-int stores_of(rmem_node* node, std::size_t place, std::size_t bytes, void** memory);
+[[nodiscard]] int stores_of(rmem_node* node, std::size_t place, std::size_t bytes, void** memory);
 
 /// What one thread sleeps by, and others wake it.
 class Bell {
 public:
     /// Null: the system has none left (errno).
-    static std::unique_ptr<Bell> make();
+    [[nodiscard]] static std::unique_ptr<Bell> make();
     virtual ~Bell() = default;
 
     virtual void ring() = 0;
     /// Until it was rung, or `source`, a descriptor or -1, is readable; or earlier.
     /// RFM2G_TIMED_OUT, RFM2G_SIGNALED.
-    virtual RFM2G_STATUS sleep(std::int64_t until_ns, int source) = 0;
+    [[nodiscard]] virtual RFM2G_STATUS sleep(std::int64_t until_ns, int source) = 0;
 };
 
 }  // namespace cards::rfm2g

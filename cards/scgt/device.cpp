@@ -43,7 +43,8 @@ Device::Device(unsigned unit, OwnNode node)
 
 Device::~Device() {
     // Those that come when nobody takes them are none of the next one's.
-    if (listens_) static_cast<void>(rmem_accept_interrupts(node_, 0));
+    const auto lock = node_.lock();
+    if (listens_) static_cast<void>(node_.accept(0));
 }
 
 std::string Device::place() const {
@@ -71,7 +72,7 @@ uint32 Device::listen() {
     if (listens_) return SCGT_SUCCESS;
     node_.drop_interrupts();  // what came for a process that is no more
     int code = rmem_on_interrupt(node_, on_interrupt, this);
-    if (code == RMEM_OK) code = rmem_accept_interrupts(node_, accepted_numbers());
+    if (code == RMEM_OK) code = node_.accept(accepted_numbers());
     listens_ = code == RMEM_OK;
     return result_of(code);
 }

@@ -35,33 +35,34 @@ public:
 
     unsigned unit() const { return node_.unit(); }
     std::uint32_t memory_bytes() const { return node_.memory_bytes(); }
-    std::string place() const;
+    [[nodiscard]] std::string place() const;
     /// Those whose handle is being closed wait no longer.
     void wake_readers() { interrupts_.wake(); }
 
     // ---- Transfers
     enum class Access { word, byte, half_word, dma };
-    uint32 write(Access access, uint32 offset, const void* from, uint32 bytes, uint32 flags,
-                 uint32& moved, const scgtInterrupt* interrupt);
-    uint32 read(Access access, uint32 offset, void* to, uint32 bytes, uint32 flags, uint32& moved);
+    [[nodiscard]] uint32 write(Access access, uint32 offset, const void* from, uint32 bytes,
+                               uint32 flags, uint32& moved, const scgtInterrupt* interrupt);
+    [[nodiscard]] uint32 read(Access access, uint32 offset, void* to, uint32 bytes, uint32 flags,
+                              uint32& moved);
     /// For plain stores.
-    uint32 map(void*& memory) const;
+    [[nodiscard]] uint32 map(void*& memory) const;
 
     // ---- Interrupts
-    uint32 get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32 timeout_ms,
-                          uint32& taken, const Calls& calls);
+    [[nodiscard]] uint32 get_interrupts(scgtIntrHandle& next, scgtInterrupt* to, uint32 room,
+                                        uint32 timeout_ms, uint32& taken, const Calls& calls);
 
     // ---- Registers
-    uint32 read_control(uint32 offset, uint32& value);
-    uint32 write_control(uint32 offset, uint32 value);
-    uint32 read_management(uint32 offset, uint32& value);
-    uint32 write_management(uint32 offset, uint32 value);
-    uint32 get_state(uint32 state, uint32& value);
-    uint32 set_state(uint32 state, uint32 value);
+    [[nodiscard]] uint32 read_control(uint32 offset, uint32& value);
+    [[nodiscard]] uint32 write_control(uint32 offset, uint32 value);
+    [[nodiscard]] uint32 read_management(uint32 offset, uint32& value);
+    [[nodiscard]] uint32 write_management(uint32 offset, uint32 value);
+    [[nodiscard]] uint32 get_state(uint32 state, uint32& value);
+    [[nodiscard]] uint32 set_state(uint32 state, uint32 value);
 
     // ---- Statistics
     /// Each may be null.
-    uint32 get_statistics(uint32* values, char* names, uint32 first, uint32 count);
+    [[nodiscard]] uint32 get_statistics(uint32* values, char* names, uint32 first, uint32 count);
 
 private:
     /// What is set, and not measured: as a card is after its configuration.
@@ -75,40 +76,41 @@ private:
     };
 
     // ---- Transfers
-    uint32 check_transfer(Access access, uint32& offset, const void* buffer, uint32& bytes,
-                          uint32 flags) const;
-    uint32 write_in_order(uint32 offset, const std::byte* from, uint32 bytes, uint32& moved);
-    uint32 write_dma(uint32 offset, const std::byte* from, uint32 bytes, uint32 flags,
-                     uint32& moved);
-    uint32 put(std::size_t place, const void* from, std::size_t bytes);
+    [[nodiscard]] uint32 check_transfer(Access access, uint32& offset, const void* buffer,
+                                        uint32& bytes, uint32 flags) const;
+    [[nodiscard]] uint32 write_in_order(uint32 offset, const std::byte* from, uint32 bytes,
+                                        uint32& moved);
+    [[nodiscard]] uint32 write_dma(uint32 offset, const std::byte* from, uint32 bytes, uint32 flags,
+                                   uint32& moved);
+    [[nodiscard]] uint32 put(std::size_t place, const void* from, std::size_t bytes);
     template <class Call>
-    uint32 send_out(Call&& call);
+    [[nodiscard]] uint32 send_out(Call&& call);
 
     // ---- Interrupts
-    uint32 send(const scgtInterrupt& interrupt);
-    uint32 listen();
-    bool look_for_errors();
-    std::uint64_t accepted_numbers() const;
+    [[nodiscard]] uint32 send(const scgtInterrupt& interrupt);
+    [[nodiscard]] uint32 listen();
+    [[nodiscard]] bool look_for_errors();
+    [[nodiscard]] std::uint64_t accepted_numbers() const;
     void arrive(uint32 type, uint32 source, uint32 id, uint32 value);
     static void on_interrupt(void* with, const rmem_interrupt* interrupt);
 
     // ---- Registers. Private ones are called under the lock.
-    Settings default_settings() const;
-    uint32 accept_as_masked();
-    uint32 set_link_control(uint32 value);
-    uint32 set_driver_csr(uint32 value);
-    uint32 read_register(uint32 offset, uint32& value);
-    uint32 write_register(uint32 offset, uint32 value);
-    uint32 board_info() const;
-    uint32 link_status() const;
-    uint32 read_count(uint32 offset, uint32& value);
-    uint32 spy_traffic(uint32& words) const;
-    uint32 measure_latency();
-    uint32 own_status() const;
-    uint32 read_status(uint32 index) const;
+    [[nodiscard]] Settings default_settings() const;
+    [[nodiscard]] uint32 accept_as_masked();
+    [[nodiscard]] uint32 set_link_control(uint32 value);
+    [[nodiscard]] uint32 set_driver_csr(uint32 value);
+    [[nodiscard]] uint32 read_register(uint32 offset, uint32& value);
+    [[nodiscard]] uint32 write_register(uint32 offset, uint32 value);
+    [[nodiscard]] uint32 board_info() const;
+    [[nodiscard]] uint32 link_status() const;
+    [[nodiscard]] uint32 read_count(uint32 offset, uint32& value);
+    [[nodiscard]] uint32 spy_traffic(uint32& words) const;
+    [[nodiscard]] uint32 measure_latency();
+    [[nodiscard]] uint32 own_status() const;
+    [[nodiscard]] uint32 read_status(uint32 index) const;
 
-    unsigned upstream_of(unsigned node) const;
-    uint32 statistic(uint32 index) const;
+    [[nodiscard]] unsigned upstream_of(unsigned node) const;
+    [[nodiscard]] uint32 statistic(uint32 index) const;
 
     InterruptQueue interrupts_;
 

@@ -57,6 +57,7 @@ uint32 InterruptQueue::take(scgtIntrHandle& next, scgtInterrupt* to, uint32 room
 }
 
 bool InterruptQueue::has(scgtIntrHandle next) const noexcept {
+    RMEM_CHECK(next <= kLastNumber);
     // relaxed is enough: take() looks again, under the lock
     return next_.load(std::memory_order_relaxed) != next;
 }

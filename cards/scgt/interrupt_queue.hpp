@@ -5,6 +5,7 @@
 ///
 /// The last kEntries are kept, whether or not somebody has read them. A reader holds no more than
 /// the number of the next one that it takes, so readers are independent of each other.
+/// Invariants, executed: a reader waits for a number that take() has given it.
 /// Thread safety: any thread.
 /// Errors: a code of scgtapi.h, with the sentence in rmem_last_error().
 /// Trust: a reader's number is a program's, and checked here.
@@ -32,16 +33,16 @@ public:
     void put(scgtInterrupt interrupt);
     /// Takes what is there for the reader `next`; SCGT_TIMEOUT: nothing is.
     /// SCGT_BAD_PARAMETER: it is no reader, or its handle is being closed.
-    uint32 take(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32& taken,
-                const Calls& calls);
-    /// Whether take() has something to say, by one look.
-    bool has(scgtIntrHandle next) const noexcept;
+    [[nodiscard]] uint32 take(scgtIntrHandle& next, scgtInterrupt* to, uint32 room, uint32& taken,
+                              const Calls& calls);
+    /// Whether take(), which has given the number, has something to say, by one look.
+    [[nodiscard]] bool has(scgtIntrHandle next) const noexcept;
     /// Until there is something for the reader, its handle is closed, or the time has come.
     void wait(scgtIntrHandle next, std::int64_t until_ns, const Calls& calls);
     /// After a handle has begun to close.
     void wake();
 
-    std::uint32_t waiting() const;
+    [[nodiscard]] std::uint32_t waiting() const;
 
 private:
     mutable std::mutex mutex_;

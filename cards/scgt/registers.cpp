@@ -182,7 +182,7 @@ uint32 Device::link_status() const {
 
 uint32 Device::accept_as_masked() {
     if (!listens_) return SCGT_SUCCESS;
-    return result_of(rmem_accept_interrupts(node_, accepted_numbers()));
+    return result_of(node_.accept(accepted_numbers()));
 }
 
 /// All of it, or nothing.

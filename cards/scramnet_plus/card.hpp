@@ -42,64 +42,64 @@ public:
 
     // ---- Memory
     /// For plain stores.
-    int map(void*& memory) const;
+    [[nodiscard]] int map(void*& memory) const;
     /// Whole long words, turned round as the byte order says.
-    int read(std::size_t offset, void* to, std::size_t bytes);
-    int write(std::size_t offset, const void* from, std::size_t bytes);
-    int fill(std::uint32_t value);
-    int save(const char* path);
-    int load(const char* path);
-    int set_byte_order(unsigned char mode);
-    unsigned char byte_order();
+    [[nodiscard]] int read(std::size_t offset, void* to, std::size_t bytes);
+    [[nodiscard]] int write(std::size_t offset, const void* from, std::size_t bytes);
+    [[nodiscard]] int fill(std::uint32_t value);
+    [[nodiscard]] int save(const char* path);
+    [[nodiscard]] int load(const char* path);
+    [[nodiscard]] int set_byte_order(unsigned char mode);
+    [[nodiscard]] unsigned char byte_order();
     /// Waits until own writes have arrived, a while at most.
     void await_arrival();
 
     // ---- Registers
     /// 0xFFFF for one that there is not.
-    std::uint16_t read_register(unsigned number);
-    int write_register(unsigned number, std::uint16_t value);
+    [[nodiscard]] std::uint16_t read_register(unsigned number);
+    [[nodiscard]] int write_register(unsigned number, std::uint16_t value);
     /// The bits of `mask` become those of `bits`.
-    int change_register(unsigned number, std::uint16_t mask, std::uint16_t bits);
+    [[nodiscard]] int change_register(unsigned number, std::uint16_t mask, std::uint16_t bits);
     /// CSR1 without clearing it.
-    std::uint16_t status();
+    [[nodiscard]] std::uint16_t status();
     void reset();
     /// The fields of CSR3, whatever CSR8_IDMX says.
-    std::uint8_t own_id();
+    [[nodiscard]] std::uint8_t own_id();
     void set_own_id(std::uint8_t id);
     void set_receive_id(std::uint8_t id);
     void set_first_age(std::uint8_t age);
     /// Those with a program that runs.
-    unsigned present_nodes();
+    [[nodiscard]] unsigned present_nodes();
 
     // ---- Interrupts
-    std::uint8_t acr(std::size_t word);
-    int set_acr(std::size_t word, std::uint8_t value);
-    int fill_acrs(std::uint8_t value);
-    int save_acrs(const char* path);
-    int load_acrs(const char* path);
+    [[nodiscard]] std::uint8_t acr(std::size_t word);
+    [[nodiscard]] int set_acr(std::size_t word, std::uint8_t value);
+    [[nodiscard]] int fill_acrs(std::uint8_t value);
+    [[nodiscard]] int save_acrs(const char* path);
+    [[nodiscard]] int load_acrs(const char* path);
     /// The oldest address, out of the FIFO; nothing: it is empty.
-    std::optional<std::uint32_t> take_interrupt();
+    [[nodiscard]] std::optional<std::uint32_t> take_interrupt();
 
 private:
     // ---- Memory
-    int check_range(std::size_t offset, const void* buffer, std::size_t bytes) const;
-    int put(std::size_t offset, const std::byte* from, std::size_t bytes);
+    [[nodiscard]] int check_range(std::size_t offset, const void* buffer, std::size_t bytes) const;
+    [[nodiscard]] int put(std::size_t offset, const std::byte* from, std::size_t bytes);
 
     // ---- Registers. Called under the lock.
-    bool has(unsigned number, std::uint16_t bits) const {
+    [[nodiscard]] bool has(unsigned number, std::uint16_t bits) const {
         return (registers_[number] & bits) == bits;
     }
-    int set_register(unsigned number, std::uint16_t value);
-    int set_modes(unsigned number, std::uint16_t value);
-    std::uint16_t identity() const;
-    std::uint16_t look_at_status();
+    [[nodiscard]] int set_register(unsigned number, std::uint16_t value);
+    [[nodiscard]] int set_modes(unsigned number, std::uint16_t value);
+    [[nodiscard]] std::uint16_t identity() const;
+    [[nodiscard]] std::uint16_t look_at_status();
 
     // ---- The counter of CSR13
     enum class Counting { errors, triggers, round, events, time, slow_time };
-    Counting counting() const;
-    std::uint64_t counter_source() const;
-    std::uint16_t measure_round();
-    std::uint16_t read_counter();
+    [[nodiscard]] Counting counting() const;
+    [[nodiscard]] std::uint64_t counter_source() const;
+    [[nodiscard]] std::uint16_t measure_round();
+    [[nodiscard]] std::uint16_t read_counter();
     void start_counter(std::uint16_t from);
 
     // ---- Interrupts
@@ -108,13 +108,13 @@ private:
         bool marks = false;
         bool operator==(const Effect&) const = default;
     };
-    Effect effect_of(std::uint8_t acr) const;
-    int trigger() const;
+    [[nodiscard]] Effect effect_of(std::uint8_t acr) const;
+    [[nodiscard]] int trigger() const;
     std::uint8_t acr_at(std::size_t word) const { return word < acrs_.size() ? acrs_[word] : 0; }
-    int apply_effect(std::size_t word, std::size_t words, Effect effect);
-    int apply_acrs();
+    [[nodiscard]] int apply_effect(std::size_t word, std::size_t words, Effect effect);
+    [[nodiscard]] int apply_acrs();
     void drop_effects();
-    bool has_interrupt();
+    [[nodiscard]] bool has_interrupt();
     void empty_fifo();
 
     const CardNode node_;

@@ -25,15 +25,15 @@ public:
     static Process& get();
 
     /// A call of the card; none: nothing is mapped.
-    HandleTable<Card>::Call card();
-    void* memory();
+    [[nodiscard]] HandleTable<Card>::Call card();
+    [[nodiscard]] void* memory();
     /// The unit that is mapped next.
-    int choose(int unit);
-    int map_all(int unit);
-    int map_memory();
-    int map_registers();
+    [[nodiscard]] int choose(int unit);
+    [[nodiscard]] int map_all(int unit);
+    [[nodiscard]] int map_memory();
+    [[nodiscard]] int map_registers();
     /// One of scr_registers_mapped and scr_memory_mapped.
-    int unmap(int& mapped);
+    [[nodiscard]] int unmap(int& mapped);
 
 private:
     using Lock = std::lock_guard<std::mutex>;
@@ -44,9 +44,9 @@ private:
     };
 
     // ---- Called under the lock.
-    int check(int unit) const;
-    int open();
-    int map();
+    [[nodiscard]] int check(int unit) const;
+    [[nodiscard]] int open();
+    [[nodiscard]] int map();
     void close_unused();
     void in_child() noexcept override;
 
@@ -77,7 +77,7 @@ Result on_card(Result otherwise, Body&& body) noexcept {
 }
 
 template <class Body>
-int on_card(Body&& body) noexcept {
+[[nodiscard]] int on_card(Body&& body) noexcept {
     return on_card(kRefused, std::forward<Body>(body));
 }
 
@@ -89,7 +89,7 @@ void tell_card(Body&& body) noexcept {
 
 /// Calls `body` with the process.
 template <class Body>
-int on_process(Body&& body) noexcept {
+[[nodiscard]] int on_process(Body&& body) noexcept {
     try {
         return body(Process::get());
     } catch (...) {
@@ -100,7 +100,7 @@ int on_process(Body&& body) noexcept {
 
 /// MEM or ACR.
 template <class Memory, class Acrs>
-int on_part(const char* call, int part, Memory&& memory, Acrs&& acrs) {
+[[nodiscard]] int on_part(const char* call, int part, Memory&& memory, Acrs&& acrs) {
     if (part == MEM) return memory();
     if (part == ACR) return acrs();
     return no_argument(call, part, "MEM or ACR");

@@ -69,6 +69,7 @@ class Operations:
 SCOPE = (
     "billboard",
     "bridge",
+    "cards",
     "mpi_channel",
     "ports",
     "remote",
