@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: check
+#
+# Programs as a lab has them for its cards, of each interface: a game that finds each broken word,
+# interrupts to and fro, a measurement of speed, a monitor.
+set -euo pipefail
+source "$RMEM_SOURCE_DIR/tests/support/card_programs.sh"
+
+# found <times> <pattern>: in what the first program has printed.
+found() { [[ $(grep -cE "$2" "$work/0") -eq $1 ]] || fail "not $1 of '$2' in: $(cat "$work/0")"; }
+play() {
+    succeed "integrity 0 3 28" "integrity 1 3 28" "integrity 2 3 28"
+    found 1 "^member 0 of 3: 28 rounds, 84 blocks of 1024 bytes, none broken$"
+}
+
+monitor_rfm2g() {
+    found 1 "^unit 1: .* node 1, board 0x65, "
+    found 1 "^memory of 2097152 bytes from 0 on, window of 2097152$"
+    found 1 "^the ring is closed, own data has come round$"
+    found 1 "^rfm2g_nid +0x01$"
+    found 19 "^rfm"
+    found 12 "^event"
+}
+monitor_scramnet_plus() {
+    found 1 "^node 1, [12] nodes, 2097152 bytes, a card of kind 1, byte order 0$"
+    found 16 "^CSR[0-9]+ +0x"
+    found 6 "^counter of"
+    found 1 "^0 ACRs are set$"
+}
+
+# with_client <interface> <measurements> <way of waiting>...
+with_client() {
+    for program in integrity ping_pong throughput monitor; do
+        compile "$1" "$program" "$1_client.c" card_client.c
+    done
+    for link in direct ring; do
+        echo "--- $1, $link"
+        keep_nodes "$link" 3
+        play
+        # One of them breaks a word, and everybody says so.
+        at_once "integrity 0 3 7" "integrity 1 3 7 30" "integrity 2 3 7"
+        [[ ${codes[*]} == "1 1 1" ]]
+        grep -hx "round 30: word 17 of member 1 is 0x01001e31 in place of 0x01001e11" "$work/"[02]
+        grep -xE "member [02] has found a broken word" "$work/1"
+        for how in "${@:3}"; do
+            succeed "ping_pong 0 1 200 $how" "ping_pong 1 0 200 $how"
+            found 1 "^(waiting|callback|looking): 200 rounds, "
+        done
+        succeed "throughput 0 2"
+        found "$2" ' [0-9.]+ MB/s$'
+        succeed "monitor 1"
+        "monitor_$1"
+        stop_nodes
+    done
+    echo "--- $1, udp, where a datagram of twenty is lost"
+    RMEM_FAULTS='drop:share=5%' keep_nodes udp 3
+    play
+    "$RMEM_BUILD_DIR/tools/rmem" info "cards-$$-$rings@0" | grep " faults_injected "
+    stop_nodes
+}
+with_client rfm2g 30 wait callback
+with_client scramnet_plus 22 wait look
+
+for program in monitor throughput "ping_pong scgt_client.c" "integrity scgt_client.c"; do
+    # shellcheck disable=SC2086  # its words
+    compile scgt $program
+done
+for link in direct ring udp; do
+    echo "--- scgt, $link"
+    keep_nodes "$link" 2
+    succeed "ping_pong 0 1 500" "ping_pong 1 0 500"
+    found 1 "^500 rounds$"
+    stop_nodes
+    keep_nodes "$link" 2
+    succeed "integrity 0 1 200" "integrity 1 0 200"
+    found 1 "^200 frames$"
+    succeed "throughput 0 131072"
+    found 12 MB/s
+    succeed "monitor 1"
+    found 1 "^unit 1: node 1 of 2, 2097152 bytes,"
+    found 28 '^[A-Z0-9_]+ +0x'
+    # The own node comes last; whether the other's programs have ended may not be known yet.
+    found 1 "^[12] upstream: node 1 behind node [01], link up$"
+    found 1 '^nStats '
+    stop_nodes
+done
