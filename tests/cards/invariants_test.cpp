@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Invariants of a card's events, its queue of interrupts and its handles, each broken once.
+/// A card's events, its queue of interrupts and the calls of its handles, without a card: how they
+/// end, and their invariants, each broken once.
 
 #include "cards/common/handle_table.hpp"
 #include "cards/rfm2g/events.hpp"
@@ -18,6 +19,7 @@ class HandleTable<Plant> {
 public:
     static void open(Calls& calls) { calls.open(); }
     static void leave(Calls& calls) { calls.leave(); }
+    static bool close(Calls& calls) { return calls.close(); }
 };
 
 namespace {
@@ -78,6 +80,25 @@ TEST_F(EventsOfNoCard, have_no_callback_at_the_end) {
     EXPECT_EQ(set([](RFM2GHANDLE, RFM2GEVENTINFO*) {}), RFM2G_SUCCESS);
     EXPECT_BROKEN(events.reset());
     EXPECT_EQ(events->clear_callback(RFM2GEVENT_INTR1), RFM2G_SUCCESS);
+}
+
+TEST_F(EventsOfNoCard, end_for_the_handle_that_closes_and_no_other) {
+    Calls others;
+    const RFM2G_EVENT_FUNCPTR none = [](RFM2GHANDLE, RFM2GEVENTINFO*) {};
+    Handle::open(calls);
+    Handle::open(others);
+    EXPECT_EQ(set(none), RFM2G_SUCCESS);
+    EXPECT_EQ(events->set_callback(RFM2GEVENT_INTR2, none, nullptr, others), RFM2G_SUCCESS);
+    EXPECT_TRUE(Handle::close(calls));
+    events->end(calls);
+    EXPECT_EQ(events->clear_callback(RFM2GEVENT_INTR1), RFM2G_NOT_ENABLED);
+    EXPECT_EQ(events->clear_callback(RFM2GEVENT_INTR2), RFM2G_SUCCESS);
+}
+
+TEST_F(EventsOfNoCard, end_a_wait_that_begins_when_its_handle_is_closing) {
+    rfm2g::Events::Received what;
+    EXPECT_EQ(events->wait(RFM2GEVENT_INTR1, RFM2G_INFINITE_TIMEOUT, what, calls),
+              RFM2G_WAIT_EVENT_CANCELED);
 }
 
 // ---- Interrupts of SCRAMNet GT

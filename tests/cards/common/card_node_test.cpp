@@ -10,6 +10,7 @@
 
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <future>
 
 namespace rmem::test {
@@ -93,6 +94,26 @@ TEST_F(CardNodes, give_up_where_there_is_no_room_for_long) {
     EXPECT_EQ(node.send_out([&]() -> int { return ++calls, RMEM_EAGAIN; }), RMEM_ETIMEDOUT);
     EXPECT_GT(calls, 1);
     EXPECT_THAT(rmem_last_error(), ::testing::HasSubstr("no room for 2 s"));
+}
+
+TEST(CardNodeOfARing, times_no_round_that_does_not_end) {
+    const CardUnits units{LinkKind::udp};
+    Child other([] {
+        const CardNode node = CardNodes::open(1);
+        EXPECT_TRUE(comes([&] { return rmem_load(node, 0) == 1; }));
+        ::raise(SIGSTOP);
+    });
+    const CardNode node = CardNodes::open(0);
+    EXPECT_EQ(node.send_out([&] { return rmem_write_word(node, 0, 1); }), RMEM_OK);
+    other.await_stop();
+    const auto round = [&] {
+        const auto lock = node.lock();
+        return node.measure_round();
+    };
+    EXPECT_EQ(round(), std::nullopt);
+    other.resume();
+    EXPECT_EQ(other.wait(), 0);
+    EXPECT_TRUE(comes([&] { return round().value_or(0) > 0; }));
 }
 
 TEST_F(CardNodes, tell_of_each_error_once) {

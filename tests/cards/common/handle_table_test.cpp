@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <condition_variable>
 #include <future>
@@ -97,6 +98,9 @@ TEST(HandleTable, closes_when_the_last_call_has_left_and_ends_what_that_waits_fo
         std::unique_lock lock(mutex);
         waits.set_value();
         told.wait(lock, [&] { return handles.table.calls(number).is_closing(); });
+        lock.unlock();
+        // A close that did not wait would be over by then.
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
         EXPECT_EQ(Counted<4>::there, 1) << "while it is in a call";
     });
     waits.get_future().wait();
