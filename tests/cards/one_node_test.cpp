@@ -49,21 +49,14 @@ struct OneNode : ::testing::TestWithParam<LinkKind> {
     /// With a mask of its own.
     void take_broadcasts(const std::vector<unsigned>& numbers) const {
         GtCard card(kNode);
-        uint32 mask = 0, taken = 0;
+        uint32 mask = 0;
         for (const unsigned number : numbers) mask |= 1U << number;
         EXPECT_EQ(scgtSetState(card, SCGT_BROADCAST_INT_MASK, mask), unsigned{SCGT_SUCCESS});
-        scgtIntrHandle reader = kNoValue;
-        scgtInterrupt got{};
-        EXPECT_EQ(scgtGetInterrupt(card, &reader, &got, 1, 0, &taken), unsigned{SCGT_TIMEOUT});
+        GtReader reader(card);
         listens();
         for (std::uint32_t round = 0; round < kRounds; ++round) {
-            for (const unsigned number : numbers) {
-                EXPECT_EQ(scgtGetInterrupt(card, &reader, &got, 1, kPatienceMs, &taken), 0U)
-                    << rmem_last_error();
-                EXPECT_EQ(got.type, unsigned{SCGT_BROADCAST_INTR});
-                EXPECT_EQ(got.id, number);
-                EXPECT_EQ(got.val, round);
-            }
+            for (const unsigned number : numbers)
+                reader.expect(SCGT_BROADCAST_INTR, kOther, number, round);
         }
         is_done();
     }
@@ -90,9 +83,7 @@ struct OneNode : ::testing::TestWithParam<LinkKind> {
     const CardUnits units_{GetParam(), 2, {{"RMEM_RANKS", "16"}}};
     const SharedValue<Progress> progress_;
 };
-INSTANTIATE_TEST_SUITE_P(Links, OneNode,
-                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),
-                         [](const auto& link) { return name_of(link.param); });
+CARDS_ON_ALL_LINKS(OneNode);
 
 TEST_P(OneNode, gives_each_of_its_programs_the_interrupts_of_its_card) {
     Child keeper([&] { keep(); });

@@ -138,9 +138,7 @@ struct OneRing : ::testing::TestWithParam<LinkKind> {
 
     const CardUnits units_{GetParam(), kNodes};
 };
-INSTANTIATE_TEST_SUITE_P(Links, OneRing,
-                         ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),
-                         [](const auto& link) { return name_of(link.param); });
+CARDS_ON_ALL_LINKS(OneRing);
 
 void play_rfm2g() {
     const Card card(kRfm2g);
@@ -167,22 +165,14 @@ void play_rfm2g() {
 void play_gt() {
     GtCard card(kGt);
     const Member member(kGt, words_of(card));
-    scgtIntrHandle reader = kNoValue;
-    scgtInterrupt got{};
-    uint32 taken = 0;
-    EXPECT_EQ(scgtGetInterrupt(card, &reader, &got, 1, 0, &taken), unsigned{SCGT_TIMEOUT});
+    GtReader reader(card);
     member.play();
     for (scgtInterrupt interrupt : {scgtInterrupt{SCGT_BROADCAST_INTR, 0, 5, 201, 0},
                                     scgtInterrupt{SCGT_UNICAST_INTR, 0, kMemory, 202, 0}})
         EXPECT_EQ(scgtWrite(card, 0, nullptr, 0, 0, nullptr, &interrupt), unsigned{SCGT_SUCCESS});
     member.reach(Member::kHasSent);
     // The first that comes: nothing of the other cards has.
-    EXPECT_EQ(scgtGetInterrupt(card, &reader, &got, 1, kPatienceMs, &taken), 0U)
-        << rmem_last_error();
-    EXPECT_EQ(got.type, unsigned{SCGT_BROADCAST_INTR});
-    EXPECT_EQ(got.id, kBroadcast7);
-    EXPECT_EQ(got.sourceNodeID, unsigned{kMemory});
-    EXPECT_EQ(got.val, 301U);
+    reader.expect(SCGT_BROADCAST_INTR, kMemory, kBroadcast7, 301);
     member.meet(Member::kIsDone);
 }
 

@@ -8,6 +8,8 @@
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -74,5 +76,16 @@ private:
     std::vector<std::unique_ptr<cards::PublishedUnit>> units_;
     std::vector<cards::Settings> settings_;
 };
+
+/// A fixture of cards, on each link that a host has.
+template <class Cards>
+class OnLinks : public Cards, public ::testing::WithParamInterface<LinkKind> {
+protected:
+    OnLinks() : Cards(OnLinks::GetParam()) {}
+};
+#define CARDS_ON_ALL_LINKS(Suite)                                                                \
+    INSTANTIATE_TEST_SUITE_P(Links, Suite,                                                       \
+                             ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp), \
+                             [](const auto& link) { return name_of(link.param); })
 
 }  // namespace rmem::test

@@ -8,6 +8,7 @@
 ///     EXPECT_EQ(RFM2gPoke32(a, 0x100, 42), RFM2G_SUCCESS);
 
 #include "cards/rfm2g/rfm2g_api.h"
+#include "cards/rfm2g/rfm2g_regs.h"
 #include "tests/support/card_units.hpp"
 
 #include <gmock/gmock.h>
@@ -46,6 +47,33 @@ protected:
         EXPECT_EQ(RFM2gPeek32(card, offset, &found), RFM2G_SUCCESS) << rmem_last_error();
         return found == value;
     }
+    /// What the call stores.
+    template <class Value>
+    static Value got(RFM2G_STATUS (*call)(RFM2GHANDLE, Value*), RFM2GHANDLE card) {
+        Value value{};
+        EXPECT_EQ(call(card, &value), RFM2G_SUCCESS) << rmem_last_error();
+        return value;
+    }
+    /// What came; the status tells whether.
+    struct Came {
+        RFM2G_STATUS status;
+        RFM2GEVENTINFO info;
+    };
+    static Came wait(RFM2GHANDLE card, RFM2GEVENTTYPE event, unsigned timeout = kPatienceMs) {
+        Came came{RFM2G_SUCCESS, {0, event, timeout, 0, nullptr}};
+        came.status = RFM2gWaitForEvent(card, &came.info);
+        return came;
+    }
+    static RFM2G_UINT32 count(RFM2GHANDLE card, RFM2GEVENTTYPE event) {
+        RFM2G_UINT32 found = 0;
+        EXPECT_EQ(RFM2gGetEventCount(card, event, &found), RFM2G_SUCCESS);
+        return found;
+    }
+    static RFM2G_UINT32 lcsr(RFM2GHANDLE card) {
+        RFM2G_UINT32 word = 0;
+        EXPECT_EQ(RFM2gReadReg(card, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, &word), RFM2G_SUCCESS);
+        return word;
+    }
     /// The call was refused, and says why.
     static void expect_refused(RFM2G_STATUS found, RFM2G_STATUS status, const char* part) {
         EXPECT_EQ(found, status) << RFM2gErrorMsg(found) << ": " << rmem_last_error();
@@ -55,14 +83,6 @@ protected:
     const CardUnits units_;
 };
 
-/// The same on each link that a host has.
-class CardsOnLinks : public TwoCards, public ::testing::WithParamInterface<LinkKind> {
-protected:
-    CardsOnLinks() : TwoCards(GetParam()) {}
-};
-#define RFM2G_ON_ALL_LINKS(Suite)                                                                \
-    INSTANTIATE_TEST_SUITE_P(Links, Suite,                                                       \
-                             ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp), \
-                             [](const auto& link) { return name_of(link.param); })
+using CardsOnLinks = OnLinks<TwoCards>;
 
 }  // namespace rmem::test

@@ -13,7 +13,7 @@
 
 #include <gmock/gmock.h>
 
-#include <string>
+#include <vector>
 
 namespace rmem::test {
 
@@ -33,6 +33,38 @@ public:
 
 private:
     scgtHandle handle_{};
+};
+
+/// One reader of a card's interrupts, from now on.
+class GtReader {
+public:
+    static constexpr uint32 kQueue = 1024;
+
+    explicit GtReader(scgtHandle* card) : card_(card) { EXPECT_EQ(look(), unsigned{SCGT_TIMEOUT}); }
+
+    scgtIntrHandle next = kNoValue;
+    std::vector<scgtInterrupt> got;  ///< by the last call
+
+    uint32 look(uint32 room = 2 * kQueue, uint32 timeout_ms = 0) {
+        uint32 taken = 99;
+        got.resize(room);
+        const uint32 result = scgtGetInterrupt(card_, &next, got.data(), room, timeout_ms, &taken);
+        EXPECT_LE(taken, room);
+        got.resize(taken);
+        return result;
+    }
+    /// Waits for one and expects it to be that.
+    void expect(uint32 type, uint32 source, uint32 id, uint32 value) {
+        ASSERT_EQ(look(1, kPatienceMs), unsigned{SCGT_SUCCESS}) << rmem_last_error();
+        ASSERT_EQ(got.size(), 1U);
+        EXPECT_EQ(got[0].type, type);
+        EXPECT_EQ(got[0].sourceNodeID, source);
+        EXPECT_EQ(got[0].id, id);
+        EXPECT_EQ(got[0].val, value);
+    }
+
+private:
+    scgtHandle* card_;
 };
 
 class GtCards : public ::testing::Test {
@@ -70,14 +102,6 @@ protected:
     const CardUnits units_;
 };
 
-/// Two cards on each link that a host has.
-class GtCardsOnLinks : public GtCards, public ::testing::WithParamInterface<LinkKind> {
-protected:
-    GtCardsOnLinks() : GtCards(GetParam()) {}
-};
-#define SCGT_ON_ALL_LINKS(Suite)                                                                 \
-    INSTANTIATE_TEST_SUITE_P(Links, Suite,                                                       \
-                             ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp), \
-                             [](const auto& link) { return name_of(link.param); })
+using GtCardsOnLinks = OnLinks<GtCards>;
 
 }  // namespace rmem::test

@@ -78,14 +78,6 @@ protected:
     const CardUnits units_;
 };
 
-/// Two cards on each link that a host has.
-class PlusCardsOnLinks : public PlusCards, public ::testing::WithParamInterface<LinkKind> {
-protected:
-    PlusCardsOnLinks() : PlusCards(GetParam()) {}
-};
-#define SCRAMNET_ON_ALL_LINKS(Suite)                                                             \
-    INSTANTIATE_TEST_SUITE_P(Links, Suite,                                                       \
-                             ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp), \
-                             [](const auto& link) { return name_of(link.param); })
+using PlusCardsOnLinks = OnLinks<PlusCards>;
 
 }  // namespace rmem::test

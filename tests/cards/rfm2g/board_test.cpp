@@ -2,7 +2,6 @@
 
 /// The board of an RFM2g card: its settings, the ring's tests, registers.
 
-#include "cards/rfm2g/rfm2g_regs.h"
 #include "tests/support/rfm2g_cards.hpp"
 
 namespace rmem::test {
@@ -23,7 +22,7 @@ protected:
             << rmem_last_error();
     }
 };
-RFM2G_ON_ALL_LINKS(Boards);
+CARDS_ON_ALL_LINKS(Boards);
 
 TEST_P(Boards, settings_are_kept_and_are_in_the_register) {
     struct Setting {
@@ -39,27 +38,20 @@ TEST_P(Boards, settings_are_kept_and_are_in_the_register) {
           Setting{RFM2gSetTransmit, RFM2gGetTransmit, RFM2G_LCSR_XMTDIS, true},
           Setting{RFM2gSetLoopback, RFM2gGetLoopback, RFM2G_LCSR_LOOP, false},
           Setting{RFM2gSetParityEnable, RFM2gGetParityEnable, RFM2G_LCSR_PTY, false}}) {
-        RFM2G_BOOL state = 9;
-        EXPECT_EQ(setting.get(card, &state), RFM2G_SUCCESS);
-        EXPECT_EQ(state, setting.is_bit_off ? RFM2G_ON : RFM2G_OFF);
+        EXPECT_EQ(got(setting.get, card), setting.is_bit_off ? RFM2G_ON : RFM2G_OFF);
         for (const bool on : {true, false}) {
             EXPECT_EQ(setting.set(card, on ? RFM2G_ON : RFM2G_OFF), RFM2G_SUCCESS);
-            EXPECT_EQ(setting.get(card, &state), RFM2G_SUCCESS);
-            EXPECT_EQ(state, on ? RFM2G_ON : RFM2G_OFF);
-            EXPECT_EQ((read(card, rfm2g_lcsr) & setting.bit) != 0, on != setting.is_bit_off);
+            EXPECT_EQ(got(setting.get, card), on ? RFM2G_ON : RFM2G_OFF);
+            EXPECT_EQ((lcsr(card) & setting.bit) != 0, on != setting.is_bit_off);
         }
         // And by the register alone.
         EXPECT_EQ(RFM2gSetReg(card, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, setting.bit), RFM2G_SUCCESS);
-        EXPECT_EQ(setting.get(card, &state), RFM2G_SUCCESS);
-        EXPECT_EQ(state, setting.is_bit_off ? RFM2G_OFF : RFM2G_ON);
+        EXPECT_EQ(got(setting.get, card), setting.is_bit_off ? RFM2G_OFF : RFM2G_ON);
         EXPECT_EQ(RFM2gClearReg(card, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, setting.bit), RFM2G_SUCCESS);
     }
-    RFM2G_UINT32 flags = 9;
-    EXPECT_EQ(RFM2gGetDebugFlags(card, &flags), RFM2G_SUCCESS);
-    EXPECT_EQ(flags, 0U);
+    EXPECT_EQ(got(RFM2gGetDebugFlags, card), 0U);
     EXPECT_EQ(RFM2gSetDebugFlags(card, RFM2G_DBERROR | RFM2G_DBDMA), RFM2G_SUCCESS);
-    EXPECT_EQ(RFM2gGetDebugFlags(card, &flags), RFM2G_SUCCESS);
-    EXPECT_EQ(flags, static_cast<RFM2G_UINT32>(RFM2G_DBERROR | RFM2G_DBDMA));
+    EXPECT_EQ(got(RFM2gGetDebugFlags, card), RFM2G_UINT32{RFM2G_DBERROR | RFM2G_DBDMA});
 }
 
 TEST_P(Boards, the_ring_is_whole_while_all_take_what_is_sent) {
@@ -74,30 +66,26 @@ TEST_P(Boards, the_ring_is_whole_while_all_take_what_is_sent) {
 
 TEST_P(Boards, own_data_is_what_has_come_round_since_it_was_cleared) {
     const Card a(0), b(1);
-    RFM2G_BOOL state = RFM2G_ON;
-    EXPECT_EQ(RFM2gClearOwnData(a, &state), RFM2G_SUCCESS);
-    EXPECT_EQ(state, RFM2G_OFF);
+    EXPECT_EQ(got(RFM2gClearOwnData, a), RFM2G_OFF);
     EXPECT_EQ(RFM2gPoke32(a, 0, 1), RFM2G_SUCCESS);
-    EXPECT_TRUE(comes([&] { return (read(a, rfm2g_lcsr) & RFM2G_LCSR_OWNDATA) != 0; }));
-    EXPECT_EQ(RFM2gClearOwnData(a, &state), RFM2G_SUCCESS);
-    EXPECT_EQ(state, RFM2G_ON);
-    EXPECT_EQ(RFM2gClearOwnData(a, &state), RFM2G_SUCCESS);
-    EXPECT_EQ(state, RFM2G_OFF);
+    EXPECT_TRUE(comes([&] { return (lcsr(a) & RFM2G_LCSR_OWNDATA) != 0; }));
+    EXPECT_EQ(got(RFM2gClearOwnData, a), RFM2G_ON);
+    EXPECT_EQ(got(RFM2gClearOwnData, a), RFM2G_OFF);
     EXPECT_EQ(RFM2gCheckRingCont(a), RFM2G_SUCCESS);
-    EXPECT_EQ(read(a, rfm2g_lcsr) & RFM2G_LCSR_OWNDATA, RFM2G_LCSR_OWNDATA);
+    EXPECT_EQ(lcsr(a) & RFM2G_LCSR_OWNDATA, RFM2G_LCSR_OWNDATA);
     EXPECT_EQ(RFM2gClearReg(a, RFM2GCTRLREGMEM, rfm2g_lcsr, 1, RFM2G_LCSR_OWNDATA), RFM2G_SUCCESS);
-    EXPECT_EQ(read(a, rfm2g_lcsr) & RFM2G_LCSR_OWNDATA, 0U);
+    EXPECT_EQ(lcsr(a) & RFM2G_LCSR_OWNDATA, 0U);
 }
 
 TEST_P(Boards, signal_is_there_while_another_node_is) {
     const Card a(0);
-    EXPECT_EQ(read(a, rfm2g_lcsr) & RFM2G_LCSR_SIGDET, 0U);
+    EXPECT_EQ(lcsr(a) & RFM2G_LCSR_SIGDET, 0U);
     {
         const Card b(1);
-        EXPECT_TRUE(comes([&] { return (read(a, rfm2g_lcsr) & RFM2G_LCSR_SIGDET) != 0; }));
+        EXPECT_TRUE(comes([&] { return (lcsr(a) & RFM2G_LCSR_SIGDET) != 0; }));
     }
-    EXPECT_TRUE(comes([&] { return (read(a, rfm2g_lcsr) & RFM2G_LCSR_SIGDET) == 0; }));
-    EXPECT_EQ(read(a, rfm2g_lcsr) & RFM2G_LCSR_CFG, 0U);  // 64 MB or less
+    EXPECT_TRUE(comes([&] { return (lcsr(a) & RFM2G_LCSR_SIGDET) == 0; }));
+    EXPECT_EQ(lcsr(a) & RFM2G_LCSR_CFG, 0U);  // 64 MB or less
 }
 
 TEST_P(Boards, registers_tell_what_the_board_is) {
@@ -156,9 +144,9 @@ TEST_P(Boards, an_event_is_enabled_by_its_bit_of_the_register) {
     EXPECT_EQ(RFM2gSendEvent(a, 1, RFM2GEVENT_INTR3, 5), RFM2G_SUCCESS);
     ASSERT_TRUE(comes([&] { return (read(b, rfm2g_lisr) & RFM2G_LISR_INT3) != 0; }));
     EXPECT_EQ(RFM2gSetReg(b, RFM2GCTRLREGMEM, rfm2g_lier, 1, RFM2G_LIER_INT3), RFM2G_SUCCESS);
-    RFM2GEVENTINFO info{0, RFM2GEVENT_INTR3, RFM2G_NO_WAIT, 0, nullptr};
-    EXPECT_EQ(RFM2gWaitForEvent(b, &info), RFM2G_SUCCESS);
-    EXPECT_EQ(info.ExtendedInfo, 5U);
+    const Came came = wait(b, RFM2GEVENT_INTR3, RFM2G_NO_WAIT);
+    EXPECT_EQ(came.status, RFM2G_SUCCESS);
+    EXPECT_EQ(came.info.ExtendedInfo, 5U);
     write(b, rfm2g_lier, 0);
     EXPECT_EQ(read(b, rfm2g_lier), 0U);
 }
@@ -168,9 +156,7 @@ TEST_P(Boards, the_memory_is_a_set_of_registers_too) {
     EXPECT_EQ(RFM2gSetPIOByteSwap(a, RFM2G_ON), RFM2G_SUCCESS);  // has no effect on them
     EXPECT_EQ(read(a, rfmor_endian_desc, 4, RFM2GCFGREGMEM), 0x20U);
     write(a, rfmor_endian_desc, 0x80, 1, RFM2GCFGREGMEM);
-    RFM2G_BOOL state = RFM2G_OFF;
-    EXPECT_EQ(RFM2gGetDMAByteSwap(a, &state), RFM2G_SUCCESS);
-    EXPECT_EQ(state, RFM2G_ON);
+    EXPECT_EQ(got(RFM2gGetDMAByteSwap, a), RFM2G_ON);
     write(a, 0x103, 0x1122, 2, RFM2GMEM);
     EXPECT_EQ(RFM2gSetReg(a, RFM2GMEM, 0x104, 4, 0xFF00), RFM2G_SUCCESS);
     EXPECT_EQ(RFM2gClearReg(a, RFM2GMEM, 0x104, 1, 0x10), RFM2G_SUCCESS);

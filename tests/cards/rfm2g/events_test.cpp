@@ -6,12 +6,10 @@
 #include "tests/support/rfm2g_cards.hpp"
 
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include <array>
 #include <atomic>
 #include <csignal>
-#include <cstddef>
 #include <future>
 #include <mutex>
 #include <vector>
@@ -24,16 +22,6 @@ constexpr RFM2GEVENTTYPE kSent[] = {RFM2GEVENT_RESET, RFM2GEVENT_INTR1, RFM2GEVE
 
 class CardEvents : public CardsOnLinks {
 protected:
-    /// What came; the status tells whether.
-    struct Came {
-        RFM2G_STATUS status;
-        RFM2GEVENTINFO info;
-    };
-    static Came wait(RFM2GHANDLE card, RFM2GEVENTTYPE event, unsigned timeout = kPatienceMs) {
-        Came came{RFM2G_SUCCESS, {0, event, timeout, 0, nullptr}};
-        came.status = RFM2gWaitForEvent(card, &came.info);
-        return came;
-    }
     static void expect(RFM2GHANDLE card, RFM2GEVENTTYPE event, RFM2G_NODE from, RFM2G_UINT32 data) {
         const Came came = wait(card, event);
         ASSERT_EQ(came.status, RFM2G_SUCCESS) << rmem_last_error();
@@ -55,11 +43,6 @@ protected:
         EXPECT_EQ(RFM2gGetEventStats(card, &info), RFM2G_SUCCESS);
         return info;
     }
-    static RFM2G_UINT32 count(RFM2GHANDLE card, RFM2GEVENTTYPE event) {
-        RFM2G_UINT32 found = 0;
-        EXPECT_EQ(RFM2gGetEventCount(card, event, &found), RFM2G_SUCCESS);
-        return found;
-    }
     /// A thread that waits, and is asleep in that.
     static std::future<Came> waiter(RFM2GHANDLE card, RFM2GEVENTTYPE event) {
         auto came = std::async(std::launch::async, [=] { return wait(card, event); });
@@ -71,7 +54,7 @@ protected:
         return came;
     }
 };
-RFM2G_ON_ALL_LINKS(CardEvents);
+CARDS_ON_ALL_LINKS(CardEvents);
 
 TEST_P(CardEvents, each_that_is_sent_comes_with_its_sender_and_its_data) {
     const Card a(0), b(1);
@@ -186,73 +169,6 @@ TEST_P(CardEvents, a_wait_ends_by_its_time_or_by_a_cancel) {
     expect_none(b, RFM2GEVENT_INTR1);
 }
 
-TEST_P(CardEvents, closing_ends_a_wait) {
-    RFM2GHANDLE card = nullptr;
-    char path[] = "/dev/rfm2g1";
-    ASSERT_EQ(RFM2gOpen(path, &card), RFM2G_SUCCESS);
-    auto waiting = waiter(card, RFM2GEVENT_INTR1);
-    EXPECT_EQ(RFM2gClose(&card), RFM2G_SUCCESS);
-    EXPECT_EQ(waiting.get().status, RFM2G_WAIT_EVENT_CANCELED);
-}
-
-/// A wait whose caller is held in the middle of it: where it reads its argument's time-out.
-class HeldWait {
-public:
-    explicit HeldWait(RFM2GHANDLE card) {
-        pages_ = static_cast<std::byte*>(
-            ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        info_ =
-            reinterpret_cast<RFM2GEVENTINFO*>(pages_ + kPage - offsetof(RFM2GEVENTINFO, Timeout));
-        info_->Event = RFM2GEVENT_INTR1;
-        info_->Timeout = RFM2G_INFINITE_TIMEOUT;
-        held_page = pages_ + kPage;
-        step = 0;
-        struct sigaction action {};
-        action.sa_handler = [](int) {
-            step = 1;
-            while (step != 2) std::this_thread::yield();
-            ::mprotect(held_page, kPage, PROT_READ | PROT_WRITE);
-        };
-        EXPECT_EQ(::sigaction(SIGSEGV, &action, &before_), 0);
-        EXPECT_EQ(::mprotect(held_page, kPage, PROT_NONE), 0);
-        status_ = std::async(std::launch::async,
-                             [card, info = info_] { return RFM2gWaitForEvent(card, info); });
-        EXPECT_TRUE(comes([] { return step == 1; }));
-    }
-    RFM2G_STATUS go_on() {
-        step = 2;
-        const RFM2G_STATUS status = status_.get();
-        ::sigaction(SIGSEGV, &before_, nullptr);
-        ::munmap(pages_, 2 * kPage);
-        return status;
-    }
-
-private:
-    static constexpr std::size_t kPage = 4096;
-    static inline std::byte* held_page;
-    static inline std::atomic<int> step;
-
-    std::byte* pages_;
-    RFM2GEVENTINFO* info_;
-    struct sigaction before_ {};
-    std::future<RFM2G_STATUS> status_;
-};
-
-TEST_P(CardEvents, closing_ends_a_wait_that_has_not_begun_to_sleep) {
-    RFM2GHANDLE card = nullptr;
-    char path[] = "/dev/rfm2g1";
-    ASSERT_EQ(RFM2gOpen(path, &card), RFM2G_SUCCESS);
-    HeldWait held(card);
-    const RFM2GHANDLE copy = card;
-    auto closing = std::async(std::launch::async, [&] { return RFM2gClose(&card); });
-    RFM2G_UINT32 value = 0;
-    EXPECT_TRUE(comes([&] { return RFM2gPeek32(copy, 0, &value) == RFM2G_BAD_PARAMETER_1; }));
-    // So that it has told those who wait; what holds must hold whether or not it has.
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_EQ(held.go_on(), RFM2G_WAIT_EVENT_CANCELED);
-    EXPECT_EQ(closing.get(), RFM2G_SUCCESS);
-}
-
 TEST_P(CardEvents, closing_ends_while_threads_are_in_calls_and_these_are_refused_then) {
     for (int round = 0; round < 6; ++round) {
         RFM2GHANDLE card = nullptr;
@@ -329,7 +245,7 @@ protected:
     ~CardCallbacks() override { notes = nullptr; }
     Notes notes_;
 };
-RFM2G_ON_ALL_LINKS(CardCallbacks);
+CARDS_ON_ALL_LINKS(CardCallbacks);
 
 TEST_P(CardCallbacks, run_once_for_each_interrupt_in_their_order) {
     constexpr unsigned kCount = 100;

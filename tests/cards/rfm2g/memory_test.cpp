@@ -2,7 +2,6 @@
 
 /// Pointers to the memory of an RFM2g card, its window, and its memory offset.
 
-#include "cards/rfm2g/rfm2g_regs.h"
 #include "tests/support/rfm2g_cards.hpp"
 
 #include <cstring>
@@ -21,7 +20,7 @@ protected:
         return static_cast<Words>(pointer);
     }
 };
-RFM2G_ON_ALL_LINKS(CardMemory);
+CARDS_ON_ALL_LINKS(CardMemory);
 
 TEST_P(CardMemory, stores_through_a_pointer_travel) {
     const Card a(0), b(1);
@@ -171,21 +170,17 @@ TEST_F(WindowedCards, refuse_what_is_beyond_their_window) {
 TEST_F(WindowedCards, begin_at_their_memory_offset) {
     ::unsetenv("RMEM_RFM2G_WINDOW");
     const Card a(0), b(1);
-    RFM2G_MEM_OFFSETTYPE offset = RFM2G_MEM_OFFSET3;
-    EXPECT_EQ(RFM2gGetMemoryOffset(a, &offset), RFM2G_SUCCESS);
-    EXPECT_EQ(offset, RFM2G_MEM_OFFSET0);
+    EXPECT_EQ(got(RFM2gGetMemoryOffset, a), RFM2G_MEM_OFFSET0);
     EXPECT_EQ(RFM2gSetMemoryOffset(a, RFM2G_MEM_OFFSET1), RFM2G_SUCCESS);
-    EXPECT_EQ(RFM2gGetMemoryOffset(a, &offset), RFM2G_SUCCESS);
-    EXPECT_EQ(offset, RFM2G_MEM_OFFSET1);
+    EXPECT_EQ(got(RFM2gGetMemoryOffset, a), RFM2G_MEM_OFFSET1);
     EXPECT_EQ(RFM2gPoke32(a, 64, 5), RFM2G_SUCCESS);
     EXPECT_TRUE(has(b, 64 * kMegabyte + 64, 5));
     EXPECT_TRUE(has(a, 64, 5));
     RFM2G_UINT32 found = 0;
     expect_refused(RFM2gPeek32(a, 6 * kMegabyte, &found), RFM2G_OUT_OF_RANGE, "memory offset");
     expect_refused(RFM2gSetMemoryOffset(a, RFM2G_MEM_OFFSET2), RFM2G_OUT_OF_RANGE, "RMEM_SIZE");
-    EXPECT_EQ(RFM2gReadReg(a, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, &found), RFM2G_SUCCESS);
-    EXPECT_EQ(found & (RFM2G_LCSR_OFF1 | RFM2G_LCSR_OFF0), RFM2G_LCSR_OFF0);
-    EXPECT_EQ(found & RFM2G_LCSR_CFG, 0x100000U);  // 128 MB
+    EXPECT_EQ(lcsr(a) & (RFM2G_LCSR_OFF1 | RFM2G_LCSR_OFF0), RFM2G_LCSR_OFF0);
+    EXPECT_EQ(lcsr(a) & RFM2G_LCSR_CFG, 0x100000U);  // 128 MB
     EXPECT_EQ(RFM2gClearReg(a, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, RFM2G_LCSR_OFF0), RFM2G_SUCCESS);
     EXPECT_TRUE(has(a, 64, 0));
 }

@@ -33,11 +33,9 @@ TEST_F(OpeningCards, a_path_names_a_unit_as_on_each_system) {
          {"/dev/rfm2g1", "/dev/rfm2g/1", "\\\\.\\rfm2g1", "RFM2G_1", "rfm2g001"}) {
         std::string text = path;
         RFM2GHANDLE card = nullptr;
-        RFM2G_NODE node = 9;
         char name[128];
         ASSERT_EQ(RFM2gOpen(text.data(), &card), RFM2G_SUCCESS) << path << rmem_last_error();
-        EXPECT_EQ(RFM2gNodeID(card, &node), RFM2G_SUCCESS);
-        EXPECT_EQ(node, 1);
+        EXPECT_EQ(got(RFM2gNodeID, card), 1U);
         EXPECT_EQ(RFM2gDeviceName(card, name), RFM2G_SUCCESS);
         EXPECT_STREQ(name, path);
         EXPECT_EQ(RFM2gClose(&card), RFM2G_SUCCESS);
@@ -70,19 +68,15 @@ TEST_F(OpeningCards, handles_of_one_process_share_its_rank_where_the_node_has_no
     EXPECT_TRUE(has(second, 64, 5));
     // The wait of one ends with its own handle.
     const RFM2GHANDLE copy = second;
-    const auto wait = [](RFM2GHANDLE card, RFM2GEVENTTYPE event) {
-        return std::async(std::launch::async, [=] {
-            RFM2GEVENTINFO info{0, event, RFM2G_INFINITE_TIMEOUT, 0, nullptr};
-            return RFM2gWaitForEvent(card, &info);
-        });
+    const auto waiter = [](RFM2GHANDLE card, RFM2GEVENTTYPE event) {
+        return std::async(std::launch::async,
+                          [=] { return wait(card, event, RFM2G_INFINITE_TIMEOUT).status; });
     };
-    auto of_first = wait(first, RFM2GEVENT_INTR1);
-    auto of_second = wait(copy, RFM2GEVENT_INTR2);
+    auto of_first = waiter(first, RFM2GEVENT_INTR1);
+    auto of_second = waiter(copy, RFM2GEVENT_INTR2);
     for (const RFM2GEVENTTYPE event : {RFM2GEVENT_INTR1, RFM2GEVENT_INTR2}) {
-        EXPECT_TRUE(comes([&] {
-            RFM2GEVENTINFO info{0, event, RFM2G_NO_WAIT, 0, nullptr};
-            return RFM2gWaitForEvent(first, &info) == RFM2G_EVENT_IN_USE;
-        }));
+        EXPECT_TRUE(
+            comes([&] { return wait(first, event, RFM2G_NO_WAIT).status == RFM2G_EVENT_IN_USE; }));
     }
     EXPECT_EQ(RFM2gClose(&second), RFM2G_SUCCESS);
     EXPECT_EQ(of_second.get(), RFM2G_WAIT_EVENT_CANCELED);
@@ -99,19 +93,13 @@ TEST_F(OpeningCards, a_window_that_no_board_has_is_refused) {
 
 TEST_F(OpeningCards, a_handle_tells_what_the_card_is) {
     const Card card(1);
-    RFM2G_UINT8 board = 0;
-    RFM2G_UINT32 size = 0, first = 9;
-    RFM2GCONFIG config{};
     char dll[16], driver[16];
-    EXPECT_EQ(RFM2gBoardID(card, &board), RFM2G_SUCCESS);
-    EXPECT_EQ(RFM2gSize(card, &size), RFM2G_SUCCESS);
-    EXPECT_EQ(RFM2gFirst(card, &first), RFM2G_SUCCESS);
     EXPECT_EQ(RFM2gDllVersion(card, dll), RFM2G_SUCCESS);
     EXPECT_EQ(RFM2gDriverVersion(card, driver), RFM2G_SUCCESS);
-    EXPECT_EQ(RFM2gGetConfig(card, &config), RFM2G_SUCCESS);
-    EXPECT_EQ(board, 0x65);
-    EXPECT_EQ(size, 16384U);
-    EXPECT_EQ(first, 0U);
+    RFM2GCONFIG config = got(RFM2gGetConfig, card);
+    EXPECT_EQ(got(RFM2gBoardID, card), 0x65);
+    EXPECT_EQ(got(RFM2gSize, card), 16384U);
+    EXPECT_EQ(got(RFM2gFirst, card), 0U);
     EXPECT_THAT(dll, HasSubstr("rmem "));
     EXPECT_STREQ(dll, driver);
     // As programs read it without a call, too.
@@ -127,8 +115,7 @@ TEST_F(OpeningCards, a_handle_tells_what_the_card_is) {
         EXPECT_STREQ(one->DriverVersion, driver);
     }
     EXPECT_EQ(RFM2gSetLed(card, RFM2G_ON), RFM2G_SUCCESS);
-    EXPECT_EQ(RFM2gGetConfig(card, &config), RFM2G_SUCCESS);
-    EXPECT_EQ(config.Lcsr1 & 0x80000000U, 0x80000000U);
+    EXPECT_EQ(got(RFM2gGetConfig, card).Lcsr1 & 0x80000000U, 0x80000000U);
 }
 
 TEST_F(OpeningCards, a_forked_child_has_no_card_but_may_open_one) {
@@ -153,6 +140,13 @@ TEST_F(OpeningCards, a_forked_child_has_no_card_but_may_open_one) {
 
 // ---- Arguments
 
+void ignore(RFM2GHANDLE, RFM2GEVENTINFO*) {}
+
+template <class... Statuses>
+std::vector<RFM2G_STATUS> all(Statuses... statuses) {
+    return {statuses...};
+}
+
 /// Every call that takes a handle, with arguments that are good otherwise.
 std::vector<RFM2G_STATUS> results_of_all(RFM2GHANDLE h) {
     RFM2GCONFIG config;
@@ -167,71 +161,35 @@ std::vector<RFM2G_STATUS> results_of_all(RFM2GHANDLE h) {
     RFM2GEVENTINFO event{};
     RFM2GQINFO queue{};
     RFM2G_MEM_OFFSETTYPE offset;
-    return {RFM2gGetConfig(h, &config),
-            RFM2gUserMemory(h, &pointer, 0, 1),
-            RFM2gUserMemoryBytes(h, &pointer, 0, 1),
-            RFM2gUnMapUserMemory(h, &pointer, 1),
-            RFM2gUnMapUserMemoryBytes(h, &pointer, 1),
-            RFM2gNodeID(h, &node),
-            RFM2gBoardID(h, &u8),
-            RFM2gSize(h, &u32),
-            RFM2gFirst(h, &u32),
-            RFM2gDeviceName(h, text),
-            RFM2gDllVersion(h, text),
-            RFM2gDriverVersion(h, text),
-            RFM2gGetDMAThreshold(h, &u32),
-            RFM2gSetDMAThreshold(h, 4),
-            RFM2gGetDMAByteSwap(h, &state),
-            RFM2gSetDMAByteSwap(h, RFM2G_OFF),
-            RFM2gGetPIOByteSwap(h, &state),
-            RFM2gSetPIOByteSwap(h, RFM2G_OFF),
-            RFM2gRead(h, 0, &u32, 4),
-            RFM2gWrite(h, 0, &u32, 4),
-            RFM2gPeek8(h, 0, &u8),
-            RFM2gPeek16(h, 0, &u16),
-            RFM2gPeek32(h, 0, &u32),
-            RFM2gPeek64(h, 0, &u64),
-            RFM2gPoke8(h, 0, 1),
-            RFM2gPoke16(h, 0, 1),
-            RFM2gPoke32(h, 0, 1),
-            RFM2gPoke64(h, 0, 1),
-            RFM2gEnableEvent(h, RFM2GEVENT_INTR1),
-            RFM2gDisableEvent(h, RFM2GEVENT_INTR1),
-            RFM2gSendEvent(h, RFM2G_NODE_ALL, RFM2GEVENT_INTR1, 0),
-            RFM2gWaitForEvent(h, &event),
-            RFM2gEnableEventCallback(h, RFM2GEVENT_INTR1, [](RFM2GHANDLE, RFM2GEVENTINFO*) {}),
-            RFM2gDisableEventCallback(h, RFM2GEVENT_INTR1),
-            RFM2gClearEvent(h, RFM2GEVENT_INTR1),
-            RFM2gCancelWaitForEvent(h, RFM2GEVENT_INTR1),
-            RFM2gClearEventCount(h, RFM2GEVENT_INTR1),
-            RFM2gGetEventCount(h, RFM2GEVENT_INTR1, &u32),
-            RFM2gGetLed(h, &state),
-            RFM2gSetLed(h, RFM2G_OFF),
-            RFM2gCheckRingCont(h),
-            RFM2gGetDarkOnDark(h, &state),
-            RFM2gSetDarkOnDark(h, RFM2G_OFF),
-            RFM2gClearOwnData(h, &state),
-            RFM2gGetTransmit(h, &state),
-            RFM2gSetTransmit(h, RFM2G_ON),
-            RFM2gGetLoopback(h, &state),
-            RFM2gSetLoopback(h, RFM2G_OFF),
-            RFM2gGetParityEnable(h, &state),
-            RFM2gSetParityEnable(h, RFM2G_OFF),
-            RFM2gGetMemoryOffset(h, &offset),
-            RFM2gSetMemoryOffset(h, RFM2G_MEM_OFFSET0),
-            RFM2gGetSlidingWindow(h, &u32, &u32),
-            RFM2gSetSlidingWindow(h, 0),
-            RFM2gGetDebugFlags(h, &u32),
-            RFM2gSetDebugFlags(h, 0),
-            RFM2gWriteReg(h, RFM2GCTRLREGMEM, 0, 1, 0),
-            RFM2gReadReg(h, RFM2GCTRLREGMEM, 0, 1, &u32),
-            RFM2gSetReg(h, RFM2GCTRLREGMEM, 0, 1, 0),
-            RFM2gClearReg(h, RFM2GCTRLREGMEM, 0, 1, 0),
-            RFM2gMapDeviceMemory(h, RFM2GMEM, &pointer),
-            RFM2gUnMapDeviceMemory(h, RFM2GMEM, &pointer),
-            RFM2gGetEventStats(h, &queue),
-            RFM2gFlushEventQueue(h, RFM2GEVENT_INTR1),
-            RFM2gClearEventStats(h, RFM2GEVENT_INTR1)};
+    return all(
+        RFM2gGetConfig(h, &config), RFM2gUserMemory(h, &pointer, 0, 1),
+        RFM2gUserMemoryBytes(h, &pointer, 0, 1), RFM2gUnMapUserMemory(h, &pointer, 1),
+        RFM2gUnMapUserMemoryBytes(h, &pointer, 1), RFM2gNodeID(h, &node), RFM2gBoardID(h, &u8),
+        RFM2gSize(h, &u32), RFM2gFirst(h, &u32), RFM2gDeviceName(h, text), RFM2gDllVersion(h, text),
+        RFM2gDriverVersion(h, text), RFM2gGetDMAThreshold(h, &u32), RFM2gSetDMAThreshold(h, 4),
+        RFM2gGetDMAByteSwap(h, &state), RFM2gSetDMAByteSwap(h, RFM2G_OFF),
+        RFM2gGetPIOByteSwap(h, &state), RFM2gSetPIOByteSwap(h, RFM2G_OFF), RFM2gRead(h, 0, &u32, 4),
+        RFM2gWrite(h, 0, &u32, 4), RFM2gPeek8(h, 0, &u8), RFM2gPeek16(h, 0, &u16),
+        RFM2gPeek32(h, 0, &u32), RFM2gPeek64(h, 0, &u64), RFM2gPoke8(h, 0, 1), RFM2gPoke16(h, 0, 1),
+        RFM2gPoke32(h, 0, 1), RFM2gPoke64(h, 0, 1), RFM2gEnableEvent(h, RFM2GEVENT_INTR1),
+        RFM2gDisableEvent(h, RFM2GEVENT_INTR1),
+        RFM2gSendEvent(h, RFM2G_NODE_ALL, RFM2GEVENT_INTR1, 0), RFM2gWaitForEvent(h, &event),
+        RFM2gEnableEventCallback(h, RFM2GEVENT_INTR1, ignore),
+        RFM2gDisableEventCallback(h, RFM2GEVENT_INTR1), RFM2gClearEvent(h, RFM2GEVENT_INTR1),
+        RFM2gCancelWaitForEvent(h, RFM2GEVENT_INTR1), RFM2gClearEventCount(h, RFM2GEVENT_INTR1),
+        RFM2gGetEventCount(h, RFM2GEVENT_INTR1, &u32), RFM2gGetLed(h, &state),
+        RFM2gSetLed(h, RFM2G_OFF), RFM2gCheckRingCont(h), RFM2gGetDarkOnDark(h, &state),
+        RFM2gSetDarkOnDark(h, RFM2G_OFF), RFM2gClearOwnData(h, &state), RFM2gGetTransmit(h, &state),
+        RFM2gSetTransmit(h, RFM2G_ON), RFM2gGetLoopback(h, &state), RFM2gSetLoopback(h, RFM2G_OFF),
+        RFM2gGetParityEnable(h, &state), RFM2gSetParityEnable(h, RFM2G_OFF),
+        RFM2gGetMemoryOffset(h, &offset), RFM2gSetMemoryOffset(h, RFM2G_MEM_OFFSET0),
+        RFM2gGetSlidingWindow(h, &u32, &u32), RFM2gSetSlidingWindow(h, 0),
+        RFM2gGetDebugFlags(h, &u32), RFM2gSetDebugFlags(h, 0),
+        RFM2gWriteReg(h, RFM2GCTRLREGMEM, 0, 1, 0), RFM2gReadReg(h, RFM2GCTRLREGMEM, 0, 1, &u32),
+        RFM2gSetReg(h, RFM2GCTRLREGMEM, 0, 1, 0), RFM2gClearReg(h, RFM2GCTRLREGMEM, 0, 1, 0),
+        RFM2gMapDeviceMemory(h, RFM2GMEM, &pointer), RFM2gUnMapDeviceMemory(h, RFM2GMEM, &pointer),
+        RFM2gGetEventStats(h, &queue), RFM2gFlushEventQueue(h, RFM2GEVENT_INTR1),
+        RFM2gClearEventStats(h, RFM2GEVENT_INTR1));
 }
 
 TEST_F(OpeningCards, a_handle_that_is_none_is_refused_by_every_call) {
@@ -272,32 +230,19 @@ TEST_F(OpeningCards, a_handle_that_is_closed_copied_or_no_address_is_refused_by_
 
 TEST_F(OpeningCards, a_null_pointer_is_refused_by_the_number_of_the_argument) {
     const Card h(0);
-    for (const RFM2G_STATUS status : {RFM2gGetConfig(h, nullptr),
-                                      RFM2gUserMemory(h, nullptr, 0, 1),
-                                      RFM2gUserMemoryBytes(h, nullptr, 0, 1),
-                                      RFM2gUnMapUserMemory(h, nullptr, 1),
-                                      RFM2gUnMapUserMemoryBytes(h, nullptr, 1),
-                                      RFM2gNodeID(h, nullptr),
-                                      RFM2gBoardID(h, nullptr),
-                                      RFM2gSize(h, nullptr),
-                                      RFM2gFirst(h, nullptr),
-                                      RFM2gDeviceName(h, nullptr),
-                                      RFM2gDllVersion(h, nullptr),
-                                      RFM2gDriverVersion(h, nullptr),
-                                      RFM2gGetDMAThreshold(h, nullptr),
-                                      RFM2gGetDMAByteSwap(h, nullptr),
-                                      RFM2gGetPIOByteSwap(h, nullptr),
-                                      RFM2gWaitForEvent(h, nullptr),
-                                      RFM2gGetLed(h, nullptr),
-                                      RFM2gGetDarkOnDark(h, nullptr),
-                                      RFM2gClearOwnData(h, nullptr),
-                                      RFM2gGetTransmit(h, nullptr),
-                                      RFM2gGetLoopback(h, nullptr),
-                                      RFM2gGetParityEnable(h, nullptr),
-                                      RFM2gGetMemoryOffset(h, nullptr),
-                                      RFM2gGetSlidingWindow(h, nullptr, nullptr),
-                                      RFM2gGetDebugFlags(h, nullptr),
-                                      RFM2gGetEventStats(h, nullptr)}) {
+    for (const RFM2G_STATUS status :
+         all(RFM2gGetConfig(h, nullptr), RFM2gUserMemory(h, nullptr, 0, 1),
+             RFM2gUserMemoryBytes(h, nullptr, 0, 1), RFM2gUnMapUserMemory(h, nullptr, 1),
+             RFM2gUnMapUserMemoryBytes(h, nullptr, 1), RFM2gNodeID(h, nullptr),
+             RFM2gBoardID(h, nullptr), RFM2gSize(h, nullptr), RFM2gFirst(h, nullptr),
+             RFM2gDeviceName(h, nullptr), RFM2gDllVersion(h, nullptr),
+             RFM2gDriverVersion(h, nullptr), RFM2gGetDMAThreshold(h, nullptr),
+             RFM2gGetDMAByteSwap(h, nullptr), RFM2gGetPIOByteSwap(h, nullptr),
+             RFM2gWaitForEvent(h, nullptr), RFM2gGetLed(h, nullptr), RFM2gGetDarkOnDark(h, nullptr),
+             RFM2gClearOwnData(h, nullptr), RFM2gGetTransmit(h, nullptr),
+             RFM2gGetLoopback(h, nullptr), RFM2gGetParityEnable(h, nullptr),
+             RFM2gGetMemoryOffset(h, nullptr), RFM2gGetSlidingWindow(h, nullptr, nullptr),
+             RFM2gGetDebugFlags(h, nullptr), RFM2gGetEventStats(h, nullptr))) {
         EXPECT_EQ(status, RFM2G_BAD_PARAMETER_2);
     }
     for (const RFM2G_STATUS status :

@@ -36,7 +36,7 @@ protected:
             << rmem_last_error();
     }
 };
-RFM2G_ON_ALL_LINKS(Transfers);
+CARDS_ON_ALL_LINKS(Transfers);
 
 TEST_P(Transfers, pokes_of_each_width_are_peeked_at_the_other_node) {
     const Card a(0), b(1);
@@ -140,24 +140,18 @@ TEST_P(Transfers, byte_swapping_reverses_each_word_of_reads_and_writes_alone) {
     EXPECT_EQ(read(a, 0x121, 6), (Bytes{1, 2, 3, 4, 5, 6}));
     EXPECT_EQ(RFM2gSetPIOByteSwap(a, RFM2G_OFF), RFM2G_SUCCESS);
     EXPECT_EQ(read(a, 0x100, 4), (Bytes{4, 3, 2, 1}));
-    RFM2G_BOOL state = RFM2G_ON;
-    EXPECT_EQ(RFM2gGetPIOByteSwap(a, &state), RFM2G_SUCCESS);
-    EXPECT_EQ(state, RFM2G_OFF);
+    EXPECT_EQ(got(RFM2gGetPIOByteSwap, a), RFM2G_OFF);
 }
 
 TEST_P(Transfers, a_dma_swaps_by_its_own_setting) {
     const Card a(0);
-    RFM2G_UINT32 threshold = 0;
-    EXPECT_EQ(RFM2gGetDMAThreshold(a, &threshold), RFM2G_SUCCESS);
-    EXPECT_EQ(threshold, 0xFFFFFFFFU);
+    EXPECT_EQ(got(RFM2gGetDMAThreshold, a), 0xFFFFFFFFU);
     volatile void* mapped = nullptr;
     ASSERT_EQ(RFM2gUserMemory(a, &mapped, 0x12340000 | RFM2G_DMA_MMAP_OFFSET, 2), RFM2G_SUCCESS);
     auto* const buffer = static_cast<unsigned char*>(const_cast<void*>(mapped));
     write(a, 0, {1, 2, 3, 4, 5, 6, 7, 8});
     EXPECT_EQ(RFM2gSetDMAByteSwap(a, RFM2G_ON), RFM2G_SUCCESS);
-    RFM2G_BOOL state = RFM2G_OFF;
-    EXPECT_EQ(RFM2gGetDMAByteSwap(a, &state), RFM2G_SUCCESS);
-    EXPECT_EQ(state, RFM2G_ON);
+    EXPECT_EQ(got(RFM2gGetDMAByteSwap, a), RFM2G_ON);
 
     EXPECT_EQ(RFM2gRead(a, 0, buffer, 8), RFM2G_SUCCESS);  // below the threshold
     EXPECT_EQ(buffer[0], 1);

@@ -11,40 +11,11 @@
 namespace rmem::test {
 namespace {
 
-constexpr uint32 kQueue = 1024;
-
-/// One reader of a card's interrupts, from now on.
-class Reader {
-public:
-    explicit Reader(scgtHandle* card) : card_(card) { EXPECT_EQ(look(), unsigned{SCGT_TIMEOUT}); }
-
-    scgtIntrHandle next = kNoValue;
-    std::vector<scgtInterrupt> got;  ///< by the last call
-
-    uint32 look(uint32 room = 2 * kQueue, uint32 timeout_ms = 0) {
-        uint32 taken = 99;
-        got.resize(room);
-        const uint32 result = scgtGetInterrupt(card_, &next, got.data(), room, timeout_ms, &taken);
-        EXPECT_LE(taken, room);
-        got.resize(taken);
-        return result;
-    }
-    /// Waits for one and expects it to be that.
-    void expect(uint32 type, uint32 source, uint32 id, uint32 value) {
-        ASSERT_EQ(look(1, kPatienceMs), unsigned{SCGT_SUCCESS}) << rmem_last_error();
-        ASSERT_EQ(got.size(), 1U);
-        EXPECT_EQ(got[0].type, type);
-        EXPECT_EQ(got[0].sourceNodeID, source);
-        EXPECT_EQ(got[0].id, id);
-        EXPECT_EQ(got[0].val, value);
-    }
-
-private:
-    scgtHandle* card_;
-};
+constexpr uint32 kQueue = GtReader::kQueue;
+using Reader = GtReader;
 
 struct GtInterrupts : GtCardsOnLinks {};
-SCGT_ON_ALL_LINKS(GtInterrupts);
+CARDS_ON_ALL_LINKS(GtInterrupts);
 
 TEST_P(GtInterrupts, a_broadcast_and_a_unicast_one_arrive_with_number_sender_and_value) {
     GtCard a(0), b(1);

@@ -19,17 +19,12 @@ struct GtDroppingRing : GtCards {
 TEST_F(GtDroppingRing, a_node_that_was_dropped_has_no_link_and_says_so) {
     Child other([] {
         GtCard b(1);
-        scgtIntrHandle reader = kNoValue;
-        scgtInterrupt got{};
-        uint32 taken = 0;
         expect_done(scgtSetState(b, SCGT_LINK_ERR_INT_ENABLE, 1));
-        EXPECT_EQ(scgtGetInterrupt(b, &reader, &got, 1, 0, &taken), unsigned{SCGT_TIMEOUT});
+        GtReader reader(b);
         EXPECT_TRUE(comes([&] { return word(b, 0) == 1; }));
         EXPECT_EQ(scgtGetState(b, SCGT_LINK_UP), 1U);
         ::raise(SIGSTOP);
-        EXPECT_EQ(scgtGetInterrupt(b, &reader, &got, 1, kPatienceMs, &taken),
-                  unsigned{SCGT_SUCCESS});
-        EXPECT_EQ(got.val, unsigned{SCGT_LINK_ERROR});
+        reader.expect(SCGT_ERROR_INTR, 0, 0, SCGT_LINK_ERROR);
         EXPECT_EQ(scgtGetState(b, SCGT_LINK_UP), 0U);
         EXPECT_EQ(scgtGetState(b, SCGT_LASER_0_SIGNAL_DET), 0U);
         EXPECT_EQ(scgtReadCR(b, 0x84), 1U);

@@ -155,10 +155,7 @@ TEST_F(GtStates, traffic_is_counted_and_counts_go_on_from_what_is_written_to_the
     EXPECT_EQ(state(card, SCGT_SPY_SM_TRAFFIC_CNT), 5U);
 
     GtCard other(1);
-    scgtIntrHandle reader = kNoValue;
-    scgtInterrupt got;
-    uint32 taken = 0;
-    EXPECT_EQ(scgtGetInterrupt(other, &reader, &got, 1, 0, &taken), unsigned{SCGT_TIMEOUT});
+    const GtReader reader(other);
     for (unsigned i = 0; i < 3; ++i) expect_done(send(card, SCGT_UNICAST_INTR, 1, i));
     EXPECT_EQ(scgtReadCR(card, 0x50), 3U);
     EXPECT_TRUE(comes([&] { return scgtReadCR(other, 0x58) == 3; }));
@@ -217,7 +214,7 @@ class GtRings : public GtCards, public ::testing::WithParamInterface<LinkKind> {
 protected:
     GtRings() : GtCards(GetParam(), 3) {}
 };
-SCGT_ON_ALL_LINKS(GtRings);
+CARDS_ON_ALL_LINKS(GtRings);
 
 TEST_P(GtRings, a_card_knows_who_is_there_and_in_which_order) {
     constexpr uint32 kThere = 0x877B0000;  // valid, up, both signals and lasers, the switches on
@@ -250,7 +247,7 @@ TEST_P(GtRings, a_message_round_the_ring_is_timed) {
 }
 
 struct GtOfTwo : GtCardsOnLinks {};
-SCGT_ON_ALL_LINKS(GtOfTwo);
+CARDS_ON_ALL_LINKS(GtOfTwo);
 
 TEST_P(GtOfTwo, a_card_spies_on_the_other_where_what_comes_is_counted) {
     GtCard a(0), b(1);
@@ -287,16 +284,11 @@ struct GtCutRing : GtCards {
 
 TEST_F(GtCutRing, errors_of_the_link_are_counted_and_interrupt_where_that_is_enabled) {
     GtCard a(0), b(1);
-    scgtIntrHandle reader = kNoValue;
-    scgtInterrupt got{};
-    uint32 taken = 0;
-    const auto look = [&](uint32 timeout_ms) {
-        return scgtGetInterrupt(b, &reader, &got, 1, timeout_ms, &taken);
-    };
+    GtReader reader(b);
     expect_done(write_word(a, 0, 1));
     EXPECT_TRUE(comes([&] { return word(b, 0) == 0 && scgtReadCR(b, 0x90) == 1; }));
     EXPECT_TRUE(comes([&] { return scgtReadCR(b, 0x84) == 1; }));
-    EXPECT_EQ(look(0), unsigned{SCGT_TIMEOUT});  // it is not enabled
+    EXPECT_EQ(reader.look(), unsigned{SCGT_TIMEOUT});  // it is not enabled
     EXPECT_EQ(scgtGetState(b, SCGT_NUM_LINK_ERRS), scgtReadCR(b, 0x80));
     EXPECT_GE(scgtReadCR(b, 0x80), 2U);
     EXPECT_EQ(scgtReadCR(b, 0x14) & 0xFF, 0x09U);
@@ -305,12 +297,10 @@ TEST_F(GtCutRing, errors_of_the_link_are_counted_and_interrupt_where_that_is_ena
     EXPECT_EQ(scgtReadCR(b, 0x88), 0U);
 
     expect_done(scgtSetState(b, SCGT_LINK_ERR_INT_ENABLE, 1));
-    EXPECT_EQ(look(0), unsigned{SCGT_TIMEOUT});  // those before do not count
+    EXPECT_EQ(reader.look(), unsigned{SCGT_TIMEOUT});  // those before do not count
     expect_done(write_word(a, 0, 2));
-    EXPECT_EQ(look(kPatienceMs), unsigned{SCGT_SUCCESS});
-    EXPECT_EQ(got.type, unsigned{SCGT_ERROR_INTR});
-    EXPECT_EQ(got.val, unsigned{SCGT_LINK_ERROR});
-    EXPECT_EQ(look(0), unsigned{SCGT_TIMEOUT});
+    reader.expect(SCGT_ERROR_INTR, 0, 0, SCGT_LINK_ERROR);
+    EXPECT_EQ(reader.look(), unsigned{SCGT_TIMEOUT});
     EXPECT_EQ(scgtReadCR(b, 0x58), 0U);
     EXPECT_EQ(scgtReadCR(b, 0x5C), 1U);
 }

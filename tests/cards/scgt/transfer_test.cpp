@@ -14,18 +14,7 @@ namespace rmem::test {
 namespace {
 
 struct GtTransfers : GtCardsOnLinks {};
-SCGT_ON_ALL_LINKS(GtTransfers);
-
-TEST_P(GtTransfers, a_write_appears_at_the_same_offset_of_the_other_card) {
-    GtCard a(0), b(1);
-    expect_done(write_word(a, 0x100, 42));
-    EXPECT_TRUE(comes([&] { return word(b, 0x100) == 42; }));
-    EXPECT_TRUE(comes([&] { return word(a, 0x100) == 42; }));
-    for (const uint32 offset : {0U, kBytes - 4}) {
-        expect_done(write_word(b, offset, 7));
-        EXPECT_TRUE(comes([&] { return word(a, offset) == 7; }));
-    }
-}
+CARDS_ON_ALL_LINKS(GtTransfers);
 
 TEST_P(GtTransfers, a_dmas_last_word_is_a_flag_for_the_words_before_it) {
     GtCard a(0), b(1);

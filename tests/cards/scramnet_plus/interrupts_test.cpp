@@ -36,7 +36,7 @@ struct Interrupts : PlusCardsOnLinks {
         return found;
     }
 };
-SCRAMNET_ON_ALL_LINKS(Interrupts);
+CARDS_ON_ALL_LINKS(Interrupts);
 
 TEST_P(Interrupts, a_word_interrupts_where_its_writer_and_its_reader_have_enabled_it) {
     const PlusCard card(0);
@@ -233,38 +233,6 @@ TEST_F(InterruptsOfAPlusCard, an_acr_is_of_a_long_word_that_there_is) {
     EXPECT_EQ(scr_acr_read(~0UL), 0);
     EXPECT_EQ(scr_read_int_fifo(nullptr), 0);
     expect_sentence("null pointer");
-}
-
-/// The programs of two cards, as DUECA's: a circular buffer each, and an interrupt of its index.
-TEST_F(InterruptsOfAPlusCard, two_programs_answer_each_other_by_interrupts) {
-    const auto answer = [](int unit, unsigned long own, unsigned long other, bool begins) {
-        const PlusCard card(unit);
-        scr_mclr_mm(ACR);
-        scr_acr_write(own, ACR_TIE);
-        scr_acr_write(other, ACR_RIE);
-        set_csr(SCR_CSR0, 0xf000);
-        set_csr(SCR_CSR0, 0x812b);
-        set_csr(SCR_CSR2, 0x4040);
-        // Each is ready before the other writes what it would miss.
-        get_base_mem()[64 + unit] = 1;
-        EXPECT_TRUE(comes([=] { return get_base_mem()[64 + 1 - unit] == 1; }));
-        for (std::uint32_t i = 1; i <= 20; ++i) {
-            if (begins) {
-                EXPECT_EQ(write_word(own * 4, i), 0);
-            }
-            EXPECT_TRUE(comes([=] { return taken() == other * 4; }));
-            EXPECT_EQ(get_base_mem()[other], i);
-            if (!begins) {
-                EXPECT_EQ(write_word(own * 4, i), 0);
-            }
-        }
-        // Nobody leaves before the other has seen all.
-        get_base_mem()[64 + unit] = 2;
-        EXPECT_TRUE(comes([=] { return get_base_mem()[64 + 1 - unit] == 2; }));
-    };
-    Child other([&] { answer(1, 6, 5, false); });
-    answer(0, 5, 6, true);
-    EXPECT_EQ(other.wait(), 0);
 }
 
 }  // namespace

@@ -14,16 +14,7 @@ namespace {
 using Words = std::vector<std::uint32_t>;
 
 struct MemoryOfPlusCards : PlusCardsOnLinks {};
-SCRAMNET_ON_ALL_LINKS(MemoryOfPlusCards);
-
-TEST_P(MemoryOfPlusCards, a_plain_store_appears_at_the_same_offset_of_the_other_node) {
-    const PlusCard card(0);
-    const Peer peer(1);
-    get_base_mem()[0x40] = 42;
-    EXPECT_TRUE(has(peer, 0x100, 42));
-    ASSERT_EQ(rmem_write_word(peer, kBytes - 4, 43), RMEM_OK);
-    EXPECT_TRUE(comes([] { return get_base_mem()[kBytes / 4 - 1] == 43; }));
-}
+CARDS_ON_ALL_LINKS(MemoryOfPlusCards);
 
 TEST_P(MemoryOfPlusCards, two_programs_exchange_by_stores_and_flags) {
     const PlusCard card(0);
