@@ -38,25 +38,35 @@ namespace cards {
 
 inline constexpr std::uint32_t kWordBytes = 4;
 
+/// A mutex that knows its owner, where checks are code.
+class OwnedMutex {
+public:
+    void lock() {
+        RMEM_CHECK_IF(false, !is_own());
+        mutex_.lock();
+        note(std::this_thread::get_id());
+    }
+    void unlock() {
+        note({});
+        mutex_.unlock();
+    }
+    [[nodiscard]] bool is_own() const noexcept {
+        // relaxed is enough: a thread asks for its own number, which none but itself stores
+        return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    }
+
+private:
+    void note(std::thread::id owner) noexcept {
+        // relaxed is enough: as above
+        if constexpr (rmem::kChecked) owner_.store(owner, std::memory_order_relaxed);
+    }
+    std::mutex mutex_;
+    std::atomic<std::thread::id> owner_{};
+};
+
 class CardNode {
 public:
-    class [[nodiscard]] Lock {
-    public:
-        explicit Lock(const CardNode& node) : node_(node) {
-            RMEM_CHECK_IF(false, !node_.is_locked());
-            node_.mutex_.lock();
-            node_.set_owner(std::this_thread::get_id());
-        }
-        ~Lock() {
-            node_.set_owner({});
-            node_.mutex_.unlock();
-        }
-        Lock(const Lock&) = delete;
-        Lock& operator=(const Lock&) = delete;
-
-    private:
-        const CardNode& node_;
-    };
+    using Lock = std::lock_guard<OwnedMutex>;
 
     CardNode(unsigned unit, OwnNode node)
         : unit_(unit),
@@ -69,7 +79,7 @@ public:
 
     /// For calls of rmem.h.
     [[nodiscard]] operator rmem_node*() const noexcept { return node_.get(); }
-    Lock lock() const { return Lock(*this); }
+    [[nodiscard]] Lock lock() const { return Lock(mutex_); }
 
     [[nodiscard]] unsigned unit() const noexcept { return unit_; }
     [[nodiscard]] unsigned id() const noexcept { return id_; }
@@ -87,7 +97,7 @@ public:
     }
     /// For plain stores.
     [[nodiscard]] int map(void*& memory) const {
-        const Lock lock(*this);
+        const Lock lock(mutex_);
         return rmem_stores(*this, RMEM_STORES_DEFAULT, &memory);
     }
     /// Makes the call, under the lock, until it finds room, as a card's bus waits: what it returns,
@@ -96,7 +106,7 @@ public:
     [[nodiscard, gnu::always_inline]] int send_out(Call&& call) const {
         std::int64_t until_ns = 0;
         do {
-            const Lock lock(*this);
+            const Lock lock(mutex_);
             const int code = call();
             if (code != RMEM_EAGAIN) [[likely]]
                 return code;
@@ -114,7 +124,7 @@ public:
     // ---- Under the lock
     [[nodiscard, gnu::always_inline]] int write(std::size_t place, const void* from,
                                                 std::size_t bytes) const {
-        RMEM_CHECK_IF(false, is_locked());
+        RMEM_CHECK_IF(false, mutex_.is_own());
         if (bytes != kWordBytes || place % kWordBytes != 0)
             return rmem_write(*this, place, from, bytes);
         std::uint32_t word = 0;
@@ -122,18 +132,18 @@ public:
         return rmem_write_word(*this, place, word);
     }
     [[nodiscard]] std::uint64_t count_of(const char* counter) const {
-        RMEM_CHECK_IF(false, is_locked());
+        RMEM_CHECK_IF(false, mutex_.is_own());
         std::uint64_t value = 0;
         static_cast<void>(rmem_counter(*this, counter, &value));
         return value;
     }
     [[nodiscard]] bool is_member() const {
-        RMEM_CHECK_IF(false, is_locked());
+        RMEM_CHECK_IF(false, mutex_.is_own());
         return rmem_is_member(*this) == 1;
     }
     /// A node is there while a program of it runs.
     [[nodiscard]] bool is_present(unsigned node) const {
-        RMEM_CHECK_IF(false, is_locked() && node < nodes_);
+        RMEM_CHECK_IF(false, mutex_.is_own() && node < nodes_);
         const auto ranks = static_cast<unsigned>(rmem_ranks(*this));
         bool is_there = node == id_;
         for (unsigned rank = 0; rank < ranks && !is_there; ++rank) {
@@ -150,7 +160,7 @@ public:
     /// How long what is sent now takes until every node has it; nothing: the ring does not answer.
     [[nodiscard]] std::optional<std::int64_t> measure_round() const {
         constexpr std::int64_t kLongestRoundNs = 10'000'000;
-        RMEM_CHECK_IF(false, is_locked());
+        RMEM_CHECK_IF(false, mutex_.is_own());
         const std::int64_t begin_ns = rmem::now_ns();
         if (rmem_send_interrupt(*this, RMEM_ALL_NODES, kRoundTimeNumber, 0) != RMEM_OK ||
             rmem_flush(*this, kLongestRoundNs) < RMEM_OK)
@@ -159,14 +169,14 @@ public:
     }
     /// The numbers of interrupts that raise here.
     [[nodiscard]] int accept(std::uint64_t numbers) const {
-        RMEM_CHECK_IF(false, is_locked());
+        RMEM_CHECK_IF(false, mutex_.is_own());
         RMEM_CHECK(numbers < std::uint64_t{1} << kRingTestNumber);
         return rmem_accept_interrupts(*this, numbers);
     }
     /// Those that have come are nobody's.
     void drop_interrupts() const {
         constexpr int kMore = 2048;  // than a node keeps
-        RMEM_CHECK_IF(false, is_locked());
+        RMEM_CHECK_IF(false, mutex_.is_own());
         rmem_interrupt stale;
         for (int i = 0; i < kMore && rmem_next_interrupt(*this, &stale, 0) == RMEM_OK; ++i) {
         }
@@ -176,15 +186,6 @@ private:
     [[nodiscard]] static std::uint32_t whole_words(std::size_t bytes) {
         constexpr std::size_t kMost = 0xFFFFF000;
         return static_cast<std::uint32_t>(std::min(bytes, kMost) / kWordBytes * kWordBytes);
-    }
-    /// By the calling thread; known where checks are code.
-    [[nodiscard]] bool is_locked() const noexcept {
-        // relaxed is enough: a thread asks for its own number, which none but itself stores
-        return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-    }
-    void set_owner(std::thread::id thread) const noexcept {
-        // relaxed is enough: as above
-        if constexpr (rmem::kChecked) owner_.store(thread, std::memory_order_relaxed);
     }
     /// False, with the sentence: that was long enough.
     [[gnu::cold]] bool await_room(std::int64_t& until_ns) const {
@@ -203,8 +204,7 @@ private:
     }
 
     const unsigned unit_;
-    mutable std::mutex mutex_;
-    mutable std::atomic<std::thread::id> owner_{};
+    mutable OwnedMutex mutex_;
     const OwnNode node_;
     const unsigned id_;
     const unsigned nodes_;
