@@ -308,15 +308,10 @@ RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uin
         return refuse(RFM2G_BAD_PARAMETER_3, fmt::format("{:#x} is no multiple of a page, {} bytes",
                                                          offset, kMapPageBytes));
     }
-    const View seen = view();
-    if (offset + bytes > seen.bytes) {
-        return refuse(RFM2G_MEM_NOT_MAPPED,
-                      fmt::format("{} bytes at {:#x} are beyond the {} bytes that are seen from "
-                                  "{:#x} of the memory on; move the window or the memory offset",
-                                  bytes, offset, seen.bytes, seen.first));
-    }
+    if (check_range(static_cast<std::uint32_t>(offset), bytes) != RFM2G_SUCCESS)
+        return RFM2G_MEM_NOT_MAPPED;
     const auto lock = node_.lock();
-    const std::size_t place = std::size_t{seen.first} + offset;
+    const std::size_t place = std::size_t{view().first} + offset;
     void* memory = nullptr;
     const int code = stores_of(node_, place, bytes, &memory);
     if (code < 0) return status_of(code, RFM2G_MEM_NOT_MAPPED);

@@ -9,7 +9,7 @@
 /// moved since the last read.
 /// Thread safety: any thread, but the destructor. Calls of the node that rmem.h gives to one thread
 ///   at a time come one after the other; a transfer that waits for room lets others in between.
-/// Errors: -1 (refuse.hpp), with the sentence in rmem_last_error().
+/// Errors: -1, with the sentence in rmem_last_error().
 /// Trust: offsets, lengths, numbers and values are a program's, and checked here; buffers are as
 ///   large as it says. A file that is loaded is checked for its size alone, since anything may be
 ///   in the memory.
@@ -17,16 +17,30 @@
 /// Source: the SC150e's hardware reference, and the vendor's headers.
 
 #include "cards/common/card_node.hpp"
-#include "cards/scramnet_plus/refuse.hpp"
 #include "cards/scramnet_plus/scrplus.h"
+#include "rmem/base/failures.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace cards::scramnet_plus {
+
+inline constexpr int kDone = 0;
+inline constexpr int kRefused = -1;
+
+[[gnu::cold]] inline int refuse(std::string_view sentence) {
+    static_cast<void>(rmem::fail(RMEM_EINVAL, sentence));
+    return kRefused;
+}
+
+/// For a call of rmem.h; where it has failed it has left its sentence.
+inline int result_of(int code) {
+    return code >= RMEM_OK ? kDone : kRefused;
+}
 
 class Card {
 public:
