@@ -44,8 +44,8 @@ enum { kBlockBytes = 2048, kDataAt = 64, kDataBytes = 1024, kWords = kDataBytes 
 enum { kWritten, kChecked }; /* words of a block: up to which round that is so */
 static const uint32_t kFoundBroken = 0xFFFFFFFF;
 
-static volatile uint32_t* block_of(const struct Player* player, uint32_t member) {
-    return player->memory + member * (kBlockBytes / 4);
+static volatile uint32_t* block_of(uint32_t member) {
+    return memory + member * (kBlockBytes / 4);
 }
 
 static uint32_t pattern(uint32_t member, uint32_t round, uint32_t word) {
@@ -54,60 +54,81 @@ static uint32_t pattern(uint32_t member, uint32_t round, uint32_t word) {
 
 static void check(const struct Player* player, uint32_t member, uint32_t round) {
     uint32_t words[kWords];
-    player->read(round % player->ways, member * kBlockBytes + kDataAt, words, kDataBytes);
+    const uint32_t way = round % (player->ways + 1);
+    if (way < player->ways) {
+        player->read(way, member * kBlockBytes + kDataAt, words, kDataBytes);
+    } else {
+        for (uint32_t i = 0; i < kWords; ++i) words[i] = block_of(member)[kDataAt / 4 + i];
+    }
     for (uint32_t i = 0; i < kWords; ++i) {
         if (words[i] == pattern(member, round, i)) continue;
-        block_of(player, player->self)[kChecked] = kFoundBroken;
+        block_of(self)[kChecked] = kFoundBroken;
         give_up("round %u: word %u of member %u is 0x%08x in place of 0x%08x", round, i, member,
                 words[i], pattern(member, round, i));
     }
 }
 
-static void await(const struct Player* player, uint32_t member, int what, uint32_t round) {
+static void await(uint32_t members, uint32_t member, int what, uint32_t round) {
     const double since = seconds();
-    volatile uint32_t* const block = block_of(player, member);
+    volatile uint32_t* const block = block_of(member);
     while (block[what] != round) {
-        for (uint32_t each = 0; each < player->members; ++each) {
-            if (block_of(player, each)[kChecked] == kFoundBroken)
+        for (uint32_t each = 0; each < members; ++each) {
+            if (block_of(each)[kChecked] == kFoundBroken)
                 give_up("member %u has found a broken word", each);
         }
         look_again(since, what == kWritten ? "the block" : "the check", member);
     }
 }
 
-void play(const struct Player* player, uint32_t rounds, uint32_t spoilt) {
-    volatile uint32_t* const own = block_of(player, player->self);
+int play(int argc, char** argv, const struct Player* player) {
+    static const char usage[] = "UNIT MEMBERS ROUNDS [SPOILT]";
+    const uint32_t members = number_at(2, argc, argv, usage);
+    const uint32_t rounds = number_at(3, argc, argv, usage);
+    const uint32_t spoilt = argc > 4 ? number_at(4, argc, argv, usage) : 0;
+    open_card(argv[1]);
+    volatile uint32_t* const own = block_of(self);
     const uint32_t last = own[kWritten] + rounds;
     uint32_t words[kWords];
     for (uint32_t round = last - rounds + 1; round <= last; ++round) {
-        for (uint32_t i = 0; i < kWords; ++i) words[i] = pattern(player->self, round, i);
-        player->write(round % player->ways, player->self * kBlockBytes + kDataAt, words,
-                      kDataBytes);
-        check(player, player->self, round);
+        for (uint32_t i = 0; i < kWords; ++i) words[i] = pattern(self, round, i);
+        const uint32_t way = round % (player->ways + 1);
+        if (way < player->ways) {
+            player->write(way, self * kBlockBytes + kDataAt, words, kDataBytes);
+        } else {
+            for (uint32_t i = 0; i < kWords; ++i) own[kDataAt / 4 + i] = words[i];
+        }
+        check(player, self, round);
         if (round == spoilt) own[kDataAt / 4 + 17] ^= 0x20;
         own[kWritten] = round;
-        for (uint32_t member = 0; member < player->members; ++member) {
-            await(player, member, kWritten, round);
-            if (member != player->self) check(player, member, round);
+        for (uint32_t member = 0; member < members; ++member) {
+            await(members, member, kWritten, round);
+            if (member != self) check(player, member, round);
         }
         own[kChecked] = round;
-        for (uint32_t member = 0; member < player->members; ++member)
-            await(player, member, kChecked, round);
+        for (uint32_t member = 0; member < members; ++member)
+            await(members, member, kChecked, round);
     }
-    printf("member %u of %u: %u rounds, %u blocks of %u bytes, none broken\n", player->self,
-           player->members, rounds, rounds * player->members, (unsigned)kDataBytes);
+    printf("member %u of %u: %u rounds, %u blocks of %u bytes, none broken\n", self, members,
+           rounds, rounds * members, (unsigned)kDataBytes);
+    close_card();
+    return 0;
 }
 
 /* ---- Round trips */
 
-void meet(volatile uint32_t* places, uint32_t self, uint32_t peer) {
+enum { kAway, kHere, kHasMet }; /* words of places */
+
+void meet(volatile uint32_t* places, uint32_t peer) {
     const double since = seconds();
-    places[self] = 1;
-    while (places[peer] == 0) look_again(since, "the beginning", peer);
+    places[self] = kHere;
+    while (places[peer] == kAway) look_again(since, "the beginning", peer);
+    places[self] = kHasMet;
 }
 
-void part(volatile uint32_t* places, uint32_t self) {
-    places[self] = 0;
+void part(volatile uint32_t* places, uint32_t peer) {
+    const double since = seconds();
+    while (places[peer] == kHere) look_again(since, "the end", peer);
+    places[self] = kAway;
 }
 
 void add_round(struct Rounds* rounds, double took) {

@@ -2,7 +2,7 @@
 #ifndef CARD_CLIENT_H
 #define CARD_CLIENT_H
 
-/* What the client programs of RFM2g and of SCRAMNet+ cards share: all but the calls of a card. */
+/* What the client programs of all cards share: all but the calls of a card. */
 
 #include <stdint.h>
 
@@ -14,26 +14,34 @@ double seconds(void);
 /* For loops that look at the memory: gives the processor away, and up after half a minute. */
 void look_again(double since, const char* for_what, uint32_t node);
 
+/* ---- The card, by <interface>_client.c */
+
+/* All of the memory, mapped. */
+extern volatile uint32_t* memory;
+extern uint32_t memory_bytes, self;
+void open_card(const char* unit);
+void close_card(void);
+
 /* ---- The integrity game: in each round every member writes a block of its own, and reads and
  * compares those of all. The first broken word ends the game for all of them. A game goes on with
  * the round that the last one on this ring has ended with. */
 
 struct Player {
-    volatile uint32_t* memory;
-    uint32_t self, members;
-    /* Ways of this card to move data: rounds take them in turn. */
+    /* Ways of this card to move data: rounds take them in turn, and then stores and loads. */
     uint32_t ways;
     void (*write)(uint32_t way, uint32_t offset, void* from, uint32_t bytes);
     void (*read)(uint32_t way, uint32_t offset, void* to, uint32_t bytes);
 };
-/* In round number `spoilt` (0: none) one word is changed behind the game's back. */
-void play(const struct Player* player, uint32_t rounds, uint32_t spoilt);
+/* The game of a program `UNIT MEMBERS ROUNDS [SPOILT]`, whose members are the nodes from 0 on. In
+ * round SPOILT this one changes a word behind the game's back. */
+int play(int argc, char** argv, const struct Player* player);
 
 /* ---- Round trips */
 
-/* Both programs are there from its return on; `places` is memory for a word of each node. */
-void meet(volatile uint32_t* places, uint32_t self, uint32_t peer);
-void part(volatile uint32_t* places, uint32_t self);
+/* Both programs are there from its return on, and stay until both know it; `places` is memory for a
+ * word of each node. */
+void meet(volatile uint32_t* places, uint32_t peer);
+void part(volatile uint32_t* places, uint32_t peer);
 
 struct Rounds {
     uint32_t count;

@@ -4,9 +4,8 @@
 #include <stdio.h>
 
 RFM2GHANDLE card;
-RFM2G_NODE self;
 volatile uint32_t* memory;
-RFM2G_UINT32 memory_bytes;
+uint32_t memory_bytes, self;
 unsigned char* dma_buffer;
 
 void expect(RFM2G_STATUS status, const char* what) {
@@ -16,9 +15,11 @@ void expect(RFM2G_STATUS status, const char* what) {
 void open_card(const char* unit) {
     char path[64];
     volatile void* mapped = NULL;
+    RFM2G_NODE node = 0;
     snprintf(path, sizeof path, "/dev/rfm2g%s", unit);
     expect(RFM2gOpen(path, &card), path);
-    expect(RFM2gNodeID(card, &self), "asking for the node");
+    expect(RFM2gNodeID(card, &node), "asking for the node");
+    self = node;
     expect(RFM2gSize(card, &memory_bytes), "asking for the size");
     expect(RFM2gUserMemoryBytes(card, &mapped, 0, memory_bytes), "mapping the memory");
     memory = mapped;
@@ -27,4 +28,8 @@ void open_card(const char* unit) {
            "mapping a DMA buffer");
     dma_buffer = (unsigned char*)mapped;
     expect(RFM2gSetDMAThreshold(card, 16), "setting the DMA threshold");
+}
+
+void close_card(void) {
+    expect(RFM2gClose(&card), "closing");
 }

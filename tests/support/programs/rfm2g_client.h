@@ -9,15 +9,11 @@
 #include "card_client.h"
 
 extern RFM2GHANDLE card;
-extern RFM2G_NODE self;
-/* All of the memory, mapped; and memory that transfers of 16 bytes and more are a DMA of. */
-extern volatile uint32_t* memory;
-extern RFM2G_UINT32 memory_bytes;
+/* Memory that transfers of 16 bytes and more are a DMA of. */
 extern unsigned char* dma_buffer;
 enum { kDmaBytes = 1 << 20 };
 
 /* Ends the program with a line where a call has failed. */
 void expect(RFM2G_STATUS status, const char* what);
-void open_card(const char* unit);
 
 #endif

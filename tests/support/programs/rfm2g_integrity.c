@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The integrity game of RFM2g cards, whose members are the nodes 0 to MEMBERS - 1. In round SPOILT
- * this one breaks a word. */
+/* The integrity game of RFM2g cards. */
 #include "rfm2g_client.h"
 
 #include <string.h>
@@ -22,9 +21,7 @@ static void write_block(uint32_t way, uint32_t offset, void* data, uint32_t byte
         case 2: EACH(RFM2G_UINT8, RFM2gPoke8, VALUE); break;
         case 3: EACH(RFM2G_UINT16, RFM2gPoke16, VALUE); break;
         case 4: EACH(RFM2G_UINT32, RFM2gPoke32, VALUE); break;
-        case 5: EACH(RFM2G_UINT64, RFM2gPoke64, VALUE); break;
-        default:
-            for (uint32_t i = 0; i < bytes / 4; ++i) memory[offset / 4 + i] = ((uint32_t*)data)[i];
+        default: EACH(RFM2G_UINT64, RFM2gPoke64, VALUE);
     }
 }
 
@@ -38,22 +35,11 @@ static void read_block(uint32_t way, uint32_t offset, void* data, uint32_t bytes
         case 2: EACH(RFM2G_UINT8, RFM2gPeek8, PLACE); break;
         case 3: EACH(RFM2G_UINT16, RFM2gPeek16, PLACE); break;
         case 4: EACH(RFM2G_UINT32, RFM2gPeek32, PLACE); break;
-        case 5: EACH(RFM2G_UINT64, RFM2gPeek64, PLACE); break;
-        default:
-            for (uint32_t i = 0; i < bytes / 4; ++i) ((uint32_t*)data)[i] = memory[offset / 4 + i];
+        default: EACH(RFM2G_UINT64, RFM2gPeek64, PLACE);
     }
 }
 
 int main(int argc, char** argv) {
-    static const char usage[] = "UNIT MEMBERS ROUNDS [SPOILT]";
-    struct Player player = {.ways = 7, .write = write_block, .read = read_block};
-    player.members = number_at(2, argc, argv, usage);
-    const uint32_t rounds = number_at(3, argc, argv, usage);
-    const uint32_t spoilt = argc > 4 ? number_at(4, argc, argv, usage) : 0;
-    open_card(argv[1]);
-    player.memory = memory;
-    player.self = self;
-    play(&player, rounds, spoilt);
-    expect(RFM2gClose(&card), "closing");
-    return 0;
+    const struct Player player = {.ways = 6, .write = write_block, .read = read_block};
+    return play(argc, argv, &player);
 }

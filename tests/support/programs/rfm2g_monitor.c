@@ -119,6 +119,6 @@ int main(int argc, char** argv) {
     tell_settings();
     tell_registers();
     tell_events();
-    expect(RFM2gClose(&card), "closing");
+    close_card();
     return 0;
 }

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
         expect(RFM2gEnableEventCallback(card, RFM2GEVENT_INTR1, answer), "setting the callback");
     }
     expect(RFM2gEnableEvent(card, RFM2GEVENT_INTR1), "enabling");
-    meet(places, self, peer);
+    meet(places, peer);
     if (self < peer) send_value(1);
     while (waits && atomic_load(&taken) < count) {
         expect(RFM2gWaitForEvent(card, &event), "waiting");
@@ -49,8 +49,8 @@ int main(int argc, char** argv) {
     }
     const double since = seconds();
     while (atomic_load(&taken) < count) look_again(since, "the last round", peer);
-    part(places, self);
+    part(places, peer);
     if (self < peer) tell_rounds(&rounds, waits ? "waiting" : "callback");
-    expect(RFM2gClose(&card), "closing");
+    close_card();
     return 0;
 }

@@ -35,6 +35,6 @@ int main(int argc, char** argv) {
     tell_speeds("DMA read", read_dma, most, ms);
     tell_speeds("poke", poke, 4, ms);
     tell_speeds("peek", peek, 4, ms);
-    expect(RFM2gClose(&card), "closing");
+    close_card();
     return 0;
 }

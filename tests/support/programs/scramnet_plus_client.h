@@ -8,12 +8,7 @@
 
 #include "card_client.h"
 
-extern SCR_LONG_PTR memory;
-extern unsigned char self;
-
 /* Ends the program where a call was refused. */
 void expect(int result, const char* what);
-void open_card(int unit);
-void close_card(void);
 
 #endif

@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
     unsigned char id = 0, count = 0;
     unsigned enabled = 0;
     int failures = 0;
-    open_card((int)number_at(1, argc, argv, "UNIT"));
+    number_at(1, argc, argv, "UNIT");
+    open_card(argv[1]);
     scr_id_mm(&id, &count);
     printf("node %u, %u nodes, %lu bytes, a card of kind %d, byte order %u\n", id, count,
            sp_mem_size(), sp_plus_find(), sp_gtm_mm());

@@ -35,13 +35,13 @@ int main(int argc, char** argv) {
     peer = number_at(2, argc, argv, usage);
     count = number_at(3, argc, argv, usage);
     waits = argc > 4 && strcmp(argv[4], "wait") == 0;
-    open_card((int)number_at(1, argc, argv, usage));
-    SCR_LONG_PTR const places = memory + sp_mem_size() / 4 - 256;
+    open_card(argv[1]);
+    volatile uint32_t* const places = memory + memory_bytes / 4 - 256;
     scr_acr_write(kWords + self, ACR_TIE);
     scr_acr_write(kWords + peer, ACR_RIE);
     scr_csr_write(SCR_CSR0, scr_csr_read(SCR_CSR0) | CSR0_NIE | CSR0_HIE | CSR0_MME);
     scr_fifo_mm(RST_FIFO, NULL);
-    meet(places, self, peer);
+    meet(places, peer);
     for (uint32_t value = 1; value <= count; ++value) {
         const double begin = seconds();
         if (self < peer) send_value(value);
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         if (self < peer) add_round(&rounds, seconds() - begin);
         if (self > peer) send_value(value);
     }
-    part(places, self);
+    part(places, peer);
     if (self < peer) tell_rounds(&rounds, waits ? "waiting" : "looking");
     close_card();
     return 0;

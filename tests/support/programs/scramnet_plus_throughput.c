@@ -20,10 +20,9 @@ static void load(uint32_t bytes) {
 }
 
 int main(int argc, char** argv) {
-    static const char usage[] = "UNIT MS";
-    const uint32_t ms = number_at(2, argc, argv, usage);
-    open_card((int)number_at(1, argc, argv, usage));
-    const uint32_t most = sp_mem_size() < kMostBytes ? (uint32_t)sp_mem_size() : kMostBytes;
+    const uint32_t ms = number_at(2, argc, argv, "UNIT MS");
+    open_card(argv[1]);
+    const uint32_t most = memory_bytes < kMostBytes ? memory_bytes : kMostBytes;
     tell_speeds("DMA write", write_dma, most, ms);
     tell_speeds("DMA read", read_dma, most, ms);
     tell_speeds("pointer write", store, kMostStored, ms);
