@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <type_traits>
+
 namespace cards::rfm2g {
 
 namespace {
@@ -15,13 +18,19 @@ RFM2G_STATUS no_event(RFM2G_STATUS status, unsigned event) {
                   fmt::format("there is no event {} for this call; rfm2g_defs.h has them", event));
 }
 
-/// Calls `body` with the events.
+/// Calls `body` with the events; where it returns nothing it has succeeded.
 template <class Body>
 RFM2G_STATUS on_event(RFM2GHANDLE rh, RFM2GEVENTTYPE event, Body&& body) noexcept {
     return on_device(rh, [&](Device& device) {
         if (!Events::is_event(event))
             return no_event(RFM2G_BAD_PARAMETER_2, static_cast<unsigned>(event));
-        return body(device.events(), event);
+        using Result = std::invoke_result_t<Body, Events&, RFM2GEVENTTYPE>;
+        if constexpr (std::is_same_v<Result, RFM2G_STATUS>) {
+            return std::invoke(body, device.events(), event);
+        } else {
+            std::invoke(body, device.events(), event);
+            return RFM2G_SUCCESS;
+        }
     });
 }
 
@@ -30,10 +39,9 @@ template <class Body>
 RFM2G_STATUS on_events(RFM2GHANDLE rh, RFM2GEVENTTYPE event, Body&& body) noexcept {
     const bool is_all = event == RFM2GEVENT_LAST;
     return on_event(rh, is_all ? RFM2GEVENT_RESET : event, [&](Events& events, RFM2GEVENTTYPE) {
-        if (!is_all) body(events, event);
+        if (!is_all) std::invoke(body, events, event);
         for (int each = 0; is_all && each < RFM2GEVENT_LAST; ++each)
-            body(events, static_cast<RFM2GEVENTTYPE>(each));
-        return RFM2G_SUCCESS;
+            std::invoke(body, events, static_cast<RFM2GEVENTTYPE>(each));
     });
 }
 
@@ -46,16 +54,10 @@ using namespace cards::rfm2g;
 extern "C" {
 
 RFM2G_STATUS RFM2gEnableEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_event(rh, EventType, [](Events& events, RFM2GEVENTTYPE event) {
-        events.enable(event);
-        return RFM2G_SUCCESS;
-    });
+    return on_event(rh, EventType, &Events::enable);
 }
 RFM2G_STATUS RFM2gDisableEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_event(rh, EventType, [](Events& events, RFM2GEVENTTYPE event) {
-        events.disable(event);
-        return RFM2G_SUCCESS;
-    });
+    return on_event(rh, EventType, &Events::disable);
 }
 
 RFM2G_STATUS RFM2gSendEvent(RFM2GHANDLE rh, RFM2G_NODE ToNode, RFM2GEVENTTYPE EventType,
@@ -88,26 +90,21 @@ RFM2G_STATUS RFM2gEnableEventCallback(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType,
     });
 }
 RFM2G_STATUS RFM2gDisableEventCallback(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_event(rh, EventType, [](Events& events, RFM2GEVENTTYPE event) {
-        return events.clear_callback(event);
-    });
+    return on_event(rh, EventType, &Events::clear_callback);
 }
 
 RFM2G_STATUS RFM2gClearEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_events(rh, EventType,
-                     [](Events& events, RFM2GEVENTTYPE event) { events.clear(event); });
+    return on_events(rh, EventType, &Events::clear);
 }
 RFM2G_STATUS RFM2gFlushEventQueue(RFM2GHANDLE rh, RFM2GEVENTTYPE Event) {
     return RFM2gClearEvent(rh, Event);
 }
 RFM2G_STATUS RFM2gCancelWaitForEvent(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_event(rh, EventType,
-                    [](Events& events, RFM2GEVENTTYPE event) { return events.cancel(event); });
+    return on_event(rh, EventType, &Events::cancel);
 }
 
 RFM2G_STATUS RFM2gClearEventCount(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
-    return on_events(rh, EventType,
-                     [](Events& events, RFM2GEVENTTYPE event) { events.clear_count(event); });
+    return on_events(rh, EventType, &Events::clear_count);
 }
 RFM2G_STATUS RFM2gClearEventStats(RFM2GHANDLE rh, RFM2GEVENTTYPE EventType) {
     return RFM2gClearEventCount(rh, EventType);
@@ -123,11 +120,9 @@ RFM2G_STATUS RFM2gGetEventStats(RFM2GHANDLE rh, RFM2GQINFO* Qinfo) {
     return on_device_for(rh, Qinfo, RFM2G_BAD_PARAMETER_2, [&](Device&) {
         const RFM2G_UINT8 named = Qinfo->Event;
         if (named >= RFM2GEVENT_LAST) return no_event(RFM2G_BAD_PARAMETER_2, named);
-        return on_event(rh, static_cast<RFM2GEVENTTYPE>(named),
-                        [&](Events& events, RFM2GEVENTTYPE event) {
-                            *Qinfo = events.statistics(event);
-                            return RFM2G_SUCCESS;
-                        });
+        return on_event(
+            rh, static_cast<RFM2GEVENTTYPE>(named),
+            [&](Events& events, RFM2GEVENTTYPE event) { *Qinfo = events.statistics(event); });
     });
 }
 

@@ -314,10 +314,8 @@ void Events::start_thread() {
 }
 
 bool Events::watches_faults() const {
-    for (std::size_t i = RFM2GEVENT_BAD_DATA; i < events_.size(); ++i) {
-        if (events_[i].is_raised) return true;
-    }
-    return false;
+    return std::any_of(events_.begin() + RFM2GEVENT_BAD_DATA, events_.end(),
+                       [](const Event& event) { return event.is_raised; });
 }
 
 void Events::serve() {
@@ -340,13 +338,22 @@ void Events::serve() {
 
 // ---- As registers
 
-std::uint32_t Events::lisr() {
+template <class Is>
+std::uint32_t Events::bits_where(Is&& is) {
     const Lock lock(mutex_);
-    std::uint32_t bits = RFM2G_LISR_GBLINT;
+    std::uint32_t bits = 0;
     for (std::size_t i = 0; i < events_.size(); ++i) {
-        if (!events_[i].board.empty()) bits |= kBits[i];
+        if (is(events_[i])) bits |= kBits[i];
     }
     return bits;
+}
+
+std::uint32_t Events::lisr() {
+    return RFM2G_LISR_GBLINT | bits_where([](const Event& event) { return !event.board.empty(); });
+}
+
+std::uint32_t Events::lier() {
+    return bits_where([](const Event& event) { return event.is_raised; });
 }
 
 void Events::keep_of_lisr(std::uint32_t bits) {
@@ -354,15 +361,6 @@ void Events::keep_of_lisr(std::uint32_t bits) {
     for (std::size_t i = 0; i < events_.size(); ++i) {
         if ((bits & kBits[i]) == 0 && !is_interrupt(event_of(i))) events_[i].board.clear();
     }
-}
-
-std::uint32_t Events::lier() {
-    const Lock lock(mutex_);
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-        if (events_[i].is_raised) bits |= kBits[i];
-    }
-    return bits;
 }
 
 void Events::set_lier(std::uint32_t bits) {

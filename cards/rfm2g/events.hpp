@@ -136,6 +136,8 @@ private:
                                      const Calls& calls);
     void hand_over(Lock lock, RFM2GEVENTTYPE type, Event& event);
     [[nodiscard]] bool watches_faults() const;
+    template <class Is>
+    [[nodiscard]] std::uint32_t bits_where(Is&& is);
     void serve();
     void start_thread();
 

@@ -64,12 +64,17 @@ uint32 on_device(const scgtHandle* handle, Body&& body) noexcept {
     }
 }
 
-/// A call that returns a value, or kNoValue.
-template <class Body>
-uint32 value_of(const scgtHandle* handle, Body&& body) noexcept {
+/// Of a state or register; or kNoValue.
+uint32 value_of(const scgtHandle* handle, uint32 (Device::*read)(uint32, uint32&),
+                uint32 at) noexcept {
     uint32 value = kNoValue;
-    const uint32 result = on_device(handle, [&](Device& device) { return body(device, value); });
+    const uint32 result =
+        on_device(handle, [&](Device& device) { return (device.*read)(at, value); });
     return result == SCGT_SUCCESS ? value : kNoValue;
+}
+uint32 set_value(const scgtHandle* handle, uint32 (Device::*write)(uint32, uint32), uint32 at,
+                 uint32 value) noexcept {
+    return on_device(handle, [&](Device& device) { return (device.*write)(at, value); });
 }
 
 Device::Access access_of(uint32 flags) {
@@ -241,28 +246,22 @@ uint32 scgtGetInterrupt(scgtHandle* pHandle, scgtIntrHandle* intrHandle,
 // ---- Registers
 
 uint32 scgtGetState(scgtHandle* pHandle, uint32 stateID) {
-    return value_of(
-        pHandle, [&](Device& device, uint32& value) { return device.get_state(stateID, value); });
+    return value_of(pHandle, &Device::get_state, stateID);
 }
 uint32 scgtSetState(scgtHandle* pHandle, uint32 stateID, uint32 val) {
-    return on_device(pHandle, [&](Device& device) { return device.set_state(stateID, val); });
+    return set_value(pHandle, &Device::set_state, stateID, val);
 }
-
 uint32 scgtReadCR(scgtHandle* pHandle, uint32 offset) {
-    return value_of(
-        pHandle, [&](Device& device, uint32& value) { return device.read_control(offset, value); });
+    return value_of(pHandle, &Device::read_control, offset);
 }
 uint32 scgtWriteCR(scgtHandle* pHandle, uint32 offset, uint32 val) {
-    return on_device(pHandle, [&](Device& device) { return device.write_control(offset, val); });
+    return set_value(pHandle, &Device::write_control, offset, val);
 }
-
 uint32 scgtReadNMR(scgtHandle* pHandle, uint32 offset) {
-    return value_of(pHandle, [&](Device& device, uint32& value) {
-        return device.read_management(offset, value);
-    });
+    return value_of(pHandle, &Device::read_management, offset);
 }
 uint32 scgtWriteNMR(scgtHandle* pHandle, uint32 offset, uint32 val) {
-    return on_device(pHandle, [&](Device& device) { return device.write_management(offset, val); });
+    return set_value(pHandle, &Device::write_management, offset, val);
 }
 
 // ---- Statistics

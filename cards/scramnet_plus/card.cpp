@@ -66,10 +66,7 @@ int load_bytes(const char* path, std::size_t most, std::vector<char>& bytes) {
 }  // namespace
 
 Card::Card(unsigned unit, OwnNode node)
-    : node_(unit, std::move(node)),
-      own_id_(static_cast<std::uint8_t>(node_.id())),
-      receive_id_(own_id_),
-      errors_(node_, kErrorCounters) {
+    : node_(unit, std::move(node)), identity_(identity_of_node()), errors_(node_, kErrorCounters) {
     const auto lock = node_.lock();
     errors_.tell();
 }

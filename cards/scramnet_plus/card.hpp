@@ -78,10 +78,16 @@ public:
     [[nodiscard]] std::uint16_t status();
     void reset();
     /// The fields of CSR3, whatever CSR8_IDMX says.
-    [[nodiscard]] std::uint8_t own_id();
-    void set_own_id(std::uint8_t id);
-    void set_receive_id(std::uint8_t id);
-    void set_first_age(std::uint8_t age);
+    struct Identity {
+        std::uint8_t own, receive;
+        std::uint8_t first_age = 0;  ///< of messages
+    };
+    /// Calls `body` with them.
+    template <class Body>
+    void on_identity(Body&& body) {
+        const auto lock = node_.lock();
+        body(identity_);
+    }
     /// Those with a program that runs.
     [[nodiscard]] unsigned present_nodes();
 
@@ -106,6 +112,10 @@ private:
     [[nodiscard]] int set_register(unsigned number, std::uint16_t value);
     [[nodiscard]] int set_modes(unsigned number, std::uint16_t value);
     [[nodiscard]] std::uint16_t identity() const;
+    [[nodiscard]] Identity identity_of_node() const {
+        const auto id = static_cast<std::uint8_t>(node_.id());
+        return {id, id};
+    }
     [[nodiscard]] std::uint16_t look_at_status();
 
     // ---- The counter of CSR13
@@ -135,9 +145,7 @@ private:
 
     // Under its lock.
     std::array<std::uint16_t, kRegisters> registers_{};
-    std::uint8_t own_id_;
-    std::uint8_t receive_id_;
-    std::uint8_t first_age_ = 0;  ///< of messages
+    Identity identity_;
     unsigned char byte_order_ = Long_mode;
     bool is_armed_ = false;
     std::uint16_t latched_ = 0;        ///< of CSR1

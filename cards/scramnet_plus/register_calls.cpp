@@ -226,7 +226,7 @@ void scr_acr_mm(int arg) {
 void scr_id_mm(unsigned char* id, unsigned char* count) {
     tell_card([=](Card& card) {
         if (id == nullptr || count == nullptr) return no_place("the id, or the number of nodes");
-        *id = card.own_id();
+        card.on_identity([=](const Card::Identity& now) { *id = now.own; });
         *count = static_cast<unsigned char>(std::min<unsigned>(card.present_nodes(), MAX_ID));
         return kDone;
     });
@@ -291,8 +291,7 @@ int sp_set_cntr(int mode) {
 
 int sp_txrx_id(unsigned char id) {
     return on_card([=](Card& card) {
-        card.set_own_id(id);
-        card.set_receive_id(id);
+        card.on_identity([=](Card::Identity& now) { now.own = now.receive = id; });
         return kDone;
     });
 }
@@ -300,7 +299,7 @@ int sp_txrx_id(unsigned char id) {
 int sp_rx_id(unsigned id) {
     return on_card([=](Card& card) {
         if (id > MAX_ID) return refuse(fmt::format("{} is no id; they are 0 to 255", id));
-        card.set_receive_id(static_cast<std::uint8_t>(id));
+        card.on_identity([=](Card::Identity& now) { now.receive = static_cast<std::uint8_t>(id); });
         return kDone;
     });
 }
@@ -310,7 +309,8 @@ int sp_msg_life(unsigned hops) {
         constexpr unsigned kMost = MAX_AGE + 1;
         if (hops == 0 || hops > kMost)
             return refuse(fmt::format("a message makes 1 to {} hops, and not {}", kMost, hops));
-        card.set_first_age(static_cast<std::uint8_t>(kMost - hops));
+        card.on_identity(
+            [=](Card::Identity& now) { now.first_age = static_cast<std::uint8_t>(kMost - hops); });
         return kDone;
     });
 }

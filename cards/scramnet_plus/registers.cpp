@@ -58,26 +58,10 @@ std::uint16_t Card::status() {
 }
 
 std::uint16_t Card::identity() const {
-    if (has(SCR_CSR8, CSR8_IDMX)) return static_cast<std::uint16_t>(receive_id_ << 8 | first_age_);
+    if (has(SCR_CSR8, CSR8_IDMX))
+        return static_cast<std::uint16_t>(identity_.receive << 8 | identity_.first_age);
     const unsigned nodes = std::min<unsigned>(node_.present_nodes(), TAGE_MASK);
-    return static_cast<std::uint16_t>(unsigned{own_id_} << 8 | nodes);
-}
-
-std::uint8_t Card::own_id() {
-    const auto lock = node_.lock();
-    return own_id_;
-}
-void Card::set_own_id(std::uint8_t id) {
-    const auto lock = node_.lock();
-    own_id_ = id;
-}
-void Card::set_receive_id(std::uint8_t id) {
-    const auto lock = node_.lock();
-    receive_id_ = id;
-}
-void Card::set_first_age(std::uint8_t age) {
-    const auto lock = node_.lock();
-    first_age_ = age;
+    return static_cast<std::uint16_t>(unsigned{identity_.own} << 8 | nodes);
 }
 
 // ---- The counter of CSR13
@@ -183,10 +167,10 @@ int Card::set_register(unsigned number, std::uint16_t value) {
             return result_of(rmem_set_write_me_last(node_, has(number, kWriteMeLast) ? 1 : 0));
         case SCR_CSR3:
             if (has(SCR_CSR8, CSR8_IDMX)) {
-                first_age_ = static_cast<std::uint8_t>(value & TAGE_MASK);
-                receive_id_ = static_cast<std::uint8_t>(value >> 8);
+                identity_.first_age = static_cast<std::uint8_t>(value & TAGE_MASK);
+                identity_.receive = static_cast<std::uint8_t>(value >> 8);
             } else {
-                own_id_ = static_cast<std::uint8_t>(value >> 8);
+                identity_.own = static_cast<std::uint8_t>(value >> 8);
             }
             return kDone;
         case SCR_CSR8: return set_modes(number, value & kOfCsr8);
@@ -213,8 +197,7 @@ void Card::reset() {
     const auto lock = node_.lock();
     for (unsigned number = 0; number < kRegisters; ++number)
         static_cast<void>(set_register(number, 0));
-    own_id_ = receive_id_ = static_cast<std::uint8_t>(node_.id());
-    first_age_ = 0;
+    identity_ = identity_of_node();
     byte_order_ = Long_mode;
     empty_fifo();
     is_armed_ = false;
