@@ -6,6 +6,7 @@
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 
@@ -26,13 +27,7 @@ constexpr std::size_t kUserBytes = 4096;
 /// A ring of four nodes, one rank each, all of them threads of this process.
 struct InterruptsTest : ::testing::Test {
     RingName name;
-    std::shared_ptr<Ring> ring = [this] {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = kNodes;
-        config.user_bytes = kUserBytes;
-        return Ring::open(config, Deadline::never());
-    }();
+    std::shared_ptr<Ring> ring = Ring::open(name.config(kNodes), Deadline::never());
     std::vector<std::unique_ptr<Membership>> members;
     std::vector<std::unique_ptr<InterruptBoard>> boards;
 
@@ -178,21 +173,15 @@ TEST_F(InterruptsTest, a_node_that_stopped_watching_costs_writers_nothing) {
 }
 
 TEST_F(InterruptsTest, a_range_outside_the_memory_is_refused) {
-    const auto refused = [](const std::function<void()>& call) {
-        try {
-            call();
-        } catch (const Error& error) {
-            return error.code() == Errc::invalid_argument;
-        }
-        return false;
-    };
-    EXPECT_TRUE(refused([&] { node(0).watch(kUserBytes, 4, Trigger::any_write); }));
-    EXPECT_TRUE(refused([&] { node(0).watch(kUserBytes - 4, 8, Trigger::any_write); }));
-    EXPECT_TRUE(refused([&] { node(0).watch(4, ~std::size_t{0}, Trigger::any_write); }));
-    EXPECT_TRUE(refused([&] { node(0).watch(0, 0, Trigger::any_write); }));
-    EXPECT_TRUE(refused([&] { node(0).unwatch(kUserBytes, 4); }));
-    EXPECT_TRUE(refused([&] { node(0).mark(kUserBytes, 4); }));
-    EXPECT_TRUE(refused([&] { node(0).unmark(kUserBytes, 4); }));
+    const std::function<void()> calls[] = {
+        [&] { node(0).watch(kUserBytes, 4, Trigger::any_write); },
+        [&] { node(0).watch(kUserBytes - 4, 8, Trigger::any_write); },
+        [&] { node(0).watch(4, ~std::size_t{0}, Trigger::any_write); },
+        [&] { node(0).watch(0, 0, Trigger::any_write); },
+        [&] { node(0).unwatch(kUserBytes, 4); },
+        [&] { node(0).mark(kUserBytes, 4); },
+        [&] { node(0).unmark(kUserBytes, 4); }};
+    for (const auto& call : calls) test::refused(Errc::invalid_argument, call);
     EXPECT_FALSE(node(0).is_marked(kUserBytes, 4));
     EXPECT_FALSE(node(0).anyone_watches());
     node(1).watch(0, kUserBytes, Trigger::any_write);

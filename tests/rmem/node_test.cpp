@@ -6,6 +6,7 @@
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/write_stamps.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -30,13 +31,12 @@ constexpr std::int64_t kNodePatience = 30'000'000'000;
 struct NodeTest : ::testing::Test {
     RingName name;
 
-    RingConfig config(LinkKind link = LinkKind::direct) const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = 2;
-        config.user_bytes = 4096;
-        config.link = link;
-        return config;
+    RingConfig config(LinkKind link = LinkKind::direct) const { return name.config(2, link); }
+    std::shared_ptr<Ring> open(LinkKind link = LinkKind::direct) const {
+        return open(config(link));
+    }
+    static std::shared_ptr<Ring> open(const RingConfig& config) {
+        return Ring::open(config, Deadline::in(kNodePatience));
     }
     static bool readable(int fd) {
         pollfd one{fd, POLLIN, 0};
@@ -68,16 +68,12 @@ TEST_F(NodeTest, it_joins_the_ring_that_the_environment_names) {
 }
 
 TEST_F(NodeTest, a_link_without_processes_is_refused_and_nothing_left) {
-    for (const LinkKind link : {LinkKind::sim}) {
-        try {
-            Node(config(link), {0, 0});
-            FAIL() << "was not refused";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::unknown_link);
-            EXPECT_THAT(error.what(), ::testing::HasSubstr(name_of(link)));
-        }
-        EXPECT_FALSE(name.exists());
-    }
+    EXPECT_THAT(test::refused(Errc::unknown_link,
+                              [&] {
+                                  Node(config(LinkKind::sim), {0, 0});
+                              }),
+                ::testing::HasSubstr("sim"));
+    EXPECT_FALSE(name.exists());
 }
 
 TEST_F(NodeTest, a_moved_node_goes_on) {
@@ -91,7 +87,7 @@ TEST_F(NodeTest, ranks_of_one_node_share_its_bank_on_every_link) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
         RingConfig shared = config(link);
         shared.ranks = 3;
-        const auto ring = Ring::open(shared, Deadline::in(kNodePatience));
+        const auto ring = open(shared);
         Node a(ring, {0, 0});
         Node b(ring, {1, 0});
         Node other(ring, {2, 1});
@@ -105,7 +101,7 @@ TEST_F(NodeTest, ranks_of_one_node_share_its_bank_on_every_link) {
 
 TEST_F(NodeTest, a_group_of_writes_is_made_whole_and_in_order_or_not_at_all) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
-        const auto ring = Ring::open(config(link), Deadline::in(kNodePatience));
+        const auto ring = open(link);
         Node a(ring, {0, 0}), b(ring, {1, 1});
         const std::uint32_t data[] = {1, 2, 3};
         const std::uint32_t flag = 9;
@@ -123,7 +119,7 @@ TEST_F(NodeTest, a_group_of_writes_is_made_whole_and_in_order_or_not_at_all) {
 
 TEST_F(NodeTest, a_bank_pointer_shows_what_others_write_without_any_call) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
-        const auto ring = Ring::open(config(link), Deadline::in(kNodePatience));
+        const auto ring = open(link);
         Node writer(ring, {0, 0});
         Node reader(ring, {1, 1});
         const auto* word = reinterpret_cast<const std::atomic<std::uint32_t>*>(reader.bank() + 64);
@@ -135,7 +131,7 @@ TEST_F(NodeTest, a_bank_pointer_shows_what_others_write_without_any_call) {
 // ---- The interrupt descriptor and callback
 
 struct NodeInterruptTest : NodeTest, ::testing::WithParamInterface<LinkKind> {
-    std::shared_ptr<Ring> ring = Ring::open(config(GetParam()), Deadline::in(kNodePatience));
+    std::shared_ptr<Ring> ring = open(GetParam());
     Node writer{ring, {0, 0}};
     std::optional<Node> watcher{std::in_place, ring, Member{1, 1}};
 };
@@ -214,7 +210,7 @@ TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
 // ---- The bound
 
 TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_for_it) {
-    const auto ring = Ring::open(config(), Deadline::in(kNodePatience));
+    const auto ring = open();
     Node writer(ring, {0, 0});
     for (unsigned i = 1; i < kStampEvery; ++i) EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
     std::thread reader([&] {
@@ -233,7 +229,7 @@ TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_fo
 }
 
 TEST_F(NodeTest, on_direct_what_was_written_before_the_wait_is_not_measured) {
-    const auto ring = Ring::open(config(), Deadline::in(kNodePatience));
+    const auto ring = open();
     Node writer(ring, {0, 0});
     Node reader(ring, {1, 1});
     for (unsigned i = 1; i <= kStampEvery; ++i) EXPECT_EQ(writer.write_word(0, i), WriteResult::ok);
@@ -244,7 +240,7 @@ TEST_F(NodeTest, on_direct_what_was_written_before_the_wait_is_not_measured) {
 TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
     RingConfig bounded = config();
     bounded.bound_ns = 1;  // nothing is that fast
-    const auto ring = Ring::open(bounded, Deadline::in(kNodePatience));
+    const auto ring = open(bounded);
     Node writer(ring, {0, 0});
     EXPECT_EQ(writer.bound_ns(), 1);
     for (unsigned i = 1; i < kStampEvery; ++i) EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
@@ -274,7 +270,7 @@ TEST_F(NodeTest, on_ring_every_write_is_measured_and_those_delayed_past_the_boun
     bounded.bound_ns = 10'000'000;
     std::atomic<std::uint32_t> reported = 0;
     {
-        const auto ring = Ring::open(bounded, Deadline::in(kNodePatience));
+        const auto ring = open(bounded);
         Node writer(ring, {0, 0});
         Node reader(ring, {1, 1});
         ::unsetenv("RMEM_FAULTS");
@@ -296,7 +292,7 @@ TEST_F(NodeTest, on_ring_every_write_is_measured_and_those_delayed_past_the_boun
 // ---- Counters
 
 TEST_F(NodeTest, what_it_sent_is_counted_where_others_can_read_it) {
-    const auto ring = Ring::open(config(), Deadline::in(kNodePatience));
+    const auto ring = open();
     Node node(ring, {1, 1});
     EXPECT_EQ(node.write_word(0, 1), WriteResult::ok);
     const char text[] = "reflective memory";

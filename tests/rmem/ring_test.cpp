@@ -4,12 +4,12 @@
 #include "rmem/base/process.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -26,8 +26,11 @@ namespace {
 
 using test::Child;
 using test::eventually;
+using test::refused;
 using test::RingName;
 using test::SharedValue;
+using test::staying;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kPatience = 30'000'000'000;
@@ -35,27 +38,14 @@ constexpr std::int64_t kPatience = 30'000'000'000;
 struct RingTest : ::testing::Test {
     RingName name;
 
-    RingConfig config(unsigned ranks = 2) const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = ranks;
-        config.user_bytes = 4096;
-        return config;
+    RingConfig config(unsigned ranks = 2) const { return name.config(ranks); }
+    static std::shared_ptr<Ring> open(const RingConfig& config) {
+        return Ring::open(config, Deadline::in(kPatience));
     }
-    std::shared_ptr<Ring> open() const { return Ring::open(config(), Deadline::in(kPatience)); }
+    std::shared_ptr<Ring> open() const { return open(config()); }
 
-    /// Opens and expects to be refused with this code; returns the sentence.
-    static std::string refused(Errc code, const std::function<void()>& call) {
-        try {
-            call();
-            ADD_FAILURE() << "was not refused";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), code) << error.what();
-            return error.what();
-        }
-        return "";
-    }
-    std::string refused(Errc code) const {
+    /// With which sentence.
+    std::string refused_to_open(Errc code) const {
         return refused(code, [this] { open(); });
     }
     void write_object(const std::string& bytes) const {
@@ -87,11 +77,11 @@ TEST_F(RingTest, a_rank_that_was_killed_is_dead_though_a_child_shares_its_memory
     EXPECT_TRUE(ring->is_alive(0));
     parent.kill();
     EXPECT_FALSE(ring->is_alive(0));
-    const std::string sentence = refused(Errc::rank_taken, [&] {
-        const Membership again(ring, {0, 0});
-    });
-    EXPECT_THAT(sentence, HasSubstr("is gone"));
-    EXPECT_THAT(sentence, HasSubstr("vfork"));
+    EXPECT_THAT(refused(Errc::rank_taken,
+                        [&] {
+                            const Membership again(ring, {0, 0});
+                        }),
+                AllOf(HasSubstr("is gone"), HasSubstr("vfork")));
     ::kill(*grandchild, SIGKILL);
     EXPECT_TRUE(eventually([&] { return !ring->segment().is_locked(16); }));
     const Membership again(ring, {0, 0});
@@ -134,7 +124,7 @@ TEST_F(RingTest, all_who_joined_share_one_bank_on_direct) {
 TEST_F(RingTest, each_node_has_a_bank_of_its_own_on_ring) {
     RingConfig replicated = config();
     replicated.link = LinkKind::ring;
-    const auto ring = Ring::open(replicated, Deadline::in(kPatience));
+    const auto ring = open(replicated);
     EXPECT_NE(ring->bank(0), ring->bank(1));
     EXPECT_GE(ring->bank(1) - ring->bank(0), 4096);
     EXPECT_NE(&ring->log(0).header(), &ring->log(1).header());
@@ -179,7 +169,7 @@ TEST_F(RingTest, sixteen_processes_that_start_at_once_all_meet) {
             for (int round = 0; round < kRounds; ++round) {
                 while (gates->open[round] == 0) ::sched_yield();
                 {
-                    Membership me(Ring::open(config(kProcesses), Deadline::in(kPatience)), {p, p});
+                    Membership me(open(config(kProcesses)), {p, p});
                     ++gates->joined[round];
                     ASSERT_TRUE(eventually([&] { return gates->joined[round] == kProcesses; }));
                     // If two rings had been made, somebody would miss somebody.
@@ -216,7 +206,7 @@ TEST_F(RingTest, a_process_that_attaches_takes_the_rings_configuration) {
     made.system_hash = 77;
     made.timing = parse_timing("scramnet-burst");
     made.bound_ns = 12345;
-    const auto ring = Ring::open(made, Deadline::in(kPatience));
+    const auto ring = open(made);
     const auto attached = Ring::attach(name.get());
     EXPECT_EQ(attached->config().hash(), made.hash());
     EXPECT_EQ(attached->config().ranks, 3U);
@@ -239,41 +229,30 @@ TEST_F(RingTest, an_observer_neither_keeps_nor_removes_a_ring) {
 
 // ---- What is there already
 
-TEST_F(RingTest, other_numbers_of_one_timing_profile_are_refused_and_both_are_named) {
-    RingConfig mine = config();
-    mine.link = LinkKind::ring;
-    RingConfig other = mine;
+TEST_F(RingTest, another_configuration_is_refused_and_both_are_named) {
+    RingConfig mine = config(), other = config();
+    mine.link = other.link = LinkKind::ring;
     mine.timing = parse_timing("rfm5565,delay=450ns");
     other.timing = parse_timing("rfm5565,delay=451ns");
-    const auto ring = Ring::open(mine, Deadline::in(kPatience));
-    const auto sentence =
-        refused(Errc::config_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
-    EXPECT_NE(sentence.find("rfm5565,delay=450000ps"), std::string::npos) << sentence;
-    EXPECT_NE(sentence.find("rfm5565,delay=451000ps"), std::string::npos) << sentence;
-}
-
-TEST_F(RingTest, another_configuration_is_refused_and_both_are_named) {
-    const auto ring = open();
-    RingConfig other = config();
     other.user_bytes = 8192;
-    const auto sentence =
-        refused(Errc::config_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
-    EXPECT_THAT(sentence, HasSubstr("4K (4096 bytes) there"));
-    EXPECT_THAT(sentence, HasSubstr("8K (8192 bytes) here"));
+    const auto ring = open(mine);
+    EXPECT_THAT(refused(Errc::config_mismatch, [&] { open(other); }),
+                AllOf(HasSubstr("4K (4096 bytes) there"), HasSubstr("8K (8192 bytes) here"),
+                      HasSubstr("rfm5565,delay=450000ps"), HasSubstr("rfm5565,delay=451000ps")));
 }
 
 TEST_F(RingTest, another_layout_of_the_system_regions_is_a_version) {
     const auto ring = open();
     RingConfig other = config();
     other.system_hash = 5;
-    refused(Errc::version_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
+    refused(Errc::version_mismatch, [&] { open(other); });
 }
 
 TEST_F(RingTest, a_ring_of_another_version_is_refused) {
     const auto ring = open();
     auto segment = Segment::open(name.get());
     writable_header(*segment).version = 99;
-    EXPECT_THAT(refused(Errc::version_mismatch), HasSubstr("99"));
+    EXPECT_THAT(refused_to_open(Errc::version_mismatch), HasSubstr("99"));
     refused(Errc::version_mismatch, [&] { Ring::observe(name.get()); });
 }
 
@@ -281,7 +260,7 @@ TEST_F(RingTest, a_foreign_object_is_refused_and_left_alone) {
     name.may_be_left();
     for (const std::string& bytes : {std::string("x"), std::string(100'000, 'x')}) {
         write_object(bytes);
-        EXPECT_THAT(refused(Errc::foreign_segment), HasSubstr(name.get()));
+        EXPECT_THAT(refused_to_open(Errc::foreign_segment), HasSubstr(name.get()));
         refused(Errc::foreign_segment, [&] { Ring::attach(name.get()); });
         refused(Errc::foreign_segment, [&] { Ring::observe(name.get()); });
         EXPECT_TRUE(name.exists());
@@ -298,30 +277,25 @@ TEST_F(RingTest, a_header_that_contradicts_itself_is_not_believed) {
     const auto ring = open();
     auto segment = Segment::open(name.get());
     SegmentHeader& header = writable_header(*segment);
-    const SegmentHeader* const good = &ring->header();
-    const ConfigRecord config = good->config;
-    const auto refuses_after = [&](const char* what, const std::function<void()>& damage) {
-        SCOPED_TRACE(what);
+    const ConfigRecord config = ring->header().config;
+    const std::function<void()> damages[] = {
+        [&] { header.segment_bytes = 1; },
+        [&] { header.config.nodes = 0; },
+        [&] { header.config.ranks = 1'000'000; },
+        [&] { header.config.link = static_cast<LinkKind>(77); },
+        [&] { header.config.user_bytes = std::uint64_t{1} << 60; },
+        [&] { header.config.user_bytes = 1 << 20; },
+        [&] { header.config.system_bytes = ~std::uint64_t{0}; },
+        [&] { header.config.timing.pitch_ps = 1; },
+        [&] { std::memset(header.config.timing.name, 'x', sizeof config.timing.name); }};
+    for (const auto& damage : damages) {
+        SCOPED_TRACE(&damage - damages);
         damage();
-        const auto sentence = refused(Errc::foreign_segment, [&] { Ring::observe(name.get()); });
+        refused(Errc::foreign_segment, [&] { Ring::observe(name.get()); });
         header.config = config;
         header.segment_bytes = segment->size();
         EXPECT_NO_THROW(Ring::observe(name.get()));
-    };
-    refuses_after("header.segment_bytes = 1;", [&] { header.segment_bytes = 1; });
-    refuses_after("header.config.nodes = 0;", [&] { header.config.nodes = 0; });
-    refuses_after("header.config.ranks = 1'000'000;", [&] { header.config.ranks = 1'000'000; });
-    refuses_after("header.config.link = static_cast<LinkKind>(77);",
-                  [&] { header.config.link = static_cast<LinkKind>(77); });
-    refuses_after("header.config.user_bytes = std::uint64_t{1} << 60;",
-                  [&] { header.config.user_bytes = std::uint64_t{1} << 60; });
-    refuses_after("header.config.user_bytes = 1 << 20;",
-                  [&] { header.config.user_bytes = 1 << 20; });
-    refuses_after("header.config.system_bytes = ~std::uint64_t{0};",
-                  [&] { header.config.system_bytes = ~std::uint64_t{0}; });
-    refuses_after("header.config.timing.pitch_ps = 1;", [&] { header.config.timing.pitch_ps = 1; });
-    refuses_after("std::memset(header.config.timing.name, 'x', sizeof config.timing.name);",
-                  [&] { std::memset(header.config.timing.name, 'x', sizeof config.timing.name); });
+    }
 }
 
 TEST_F(RingTest, random_headers_never_crash_a_process_that_looks_at_them) {
@@ -350,7 +324,7 @@ TEST_F(RingTest, another_users_ring_is_not_permitted) {
     const auto ring = open();
     Child other([&] {
         ASSERT_EQ(::setuid(65534), 0);
-        refused(Errc::not_permitted);
+        refused_to_open(Errc::not_permitted);
     });
     EXPECT_EQ(other.wait(), 0);
 }
@@ -384,18 +358,11 @@ TEST_F(RingTest, a_program_that_exits_without_closing_it_leaves_it) {
 }
 
 TEST_F(RingTest, too_little_shared_memory_is_said_and_leaves_nothing) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a small /dev/shm of its own";
-    SharedValue<std::atomic<bool>> mounted;
-    Child other([&] {
-        if (::unshare(CLONE_NEWNS) != 0) return;
-        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
-        if (::mount("none", "/dev/shm", "tmpfs", 0, "size=64k") != 0) return;
-        *mounted = true;
-        EXPECT_THAT(refused(Errc::no_space), HasSubstr("RMEM_SIZE"));
+    const bool is_run = test::run_with_mounted("/dev/shm", "size=64k", [&] {
+        EXPECT_THAT(refused_to_open(Errc::no_space), HasSubstr("RMEM_SIZE"));
         EXPECT_FALSE(name.exists());
     });
-    EXPECT_EQ(other.wait(), 0);
-    if (!*mounted) GTEST_SKIP() << "this host does not allow a mount namespace";
+    if (!is_run) GTEST_SKIP() << test::kNoMount;
 }
 
 TEST_F(RingTest, a_maker_that_is_stopped_costs_a_joiner_its_deadline_only) {
@@ -408,45 +375,34 @@ TEST_F(RingTest, a_maker_that_is_stopped_costs_a_joiner_its_deadline_only) {
 // ---- The dead
 
 TEST_F(RingTest, what_only_the_dead_have_left_behind_is_replaced) {
-    SharedValue<std::atomic<bool>> joined;
-    Child dead([&] {
+    staying([&](const auto& stay) {
         Membership me(open(), {0, 0});
         me.ring().bank(0)[0] = std::byte{42};
-        *joined = true;
-        ::pause();
-    });
-    ASSERT_TRUE(eventually([&] { return joined->load(); }));
-    dead.kill();
+        stay();
+    }).kill();
     EXPECT_TRUE(name.exists());
     EXPECT_FALSE(Ring::observe(name.get())->has_members());
     RingConfig other = config();
     other.user_bytes = 8192;  // nothing of the dead one's configuration matters
-    const auto ring = Ring::open(other, Deadline::in(kPatience));
+    const auto ring = open(other);
     EXPECT_EQ(ring->bank(0)[0], std::byte{0});
 }
 
 TEST_F(RingTest, a_dead_ring_of_another_version_is_replaced_too) {
-    SharedValue<std::atomic<bool>> joined;
-    Child dead([&] {
+    staying([&](const auto& stay) {
         const auto ring = open();
         writable_header(*Segment::open(name.get())).version = 99;
-        *joined = true;
-        ::pause();
-    });
-    ASSERT_TRUE(eventually([&] { return joined->load(); }));
-    dead.kill();
+        stay();
+    }).kill();
     EXPECT_NE(open(), nullptr);
 }
 
 TEST_F(RingTest, a_killed_rank_is_seen_as_dead_and_a_live_one_as_alive) {
     const auto ring = open();
-    SharedValue<std::atomic<bool>> joined;
-    Child other([&] {
-        Membership me(open(), {1, 1});
-        *joined = true;
-        ::pause();
+    Child other = staying([&](const auto& stay) {
+        const Membership me(open(), {1, 1});
+        stay();
     });
-    ASSERT_TRUE(eventually([&] { return joined->load(); }));
     EXPECT_TRUE(ring->is_alive(1));
     EXPECT_FALSE(ring->is_alive(0));
     ::kill(other.pid(), SIGSTOP);
@@ -531,15 +487,10 @@ TEST_F(RingTest, a_rank_or_node_outside_the_ring_is_refused) {
 TEST_F(RingTest, a_rank_that_comes_again_has_the_next_incarnation) {
     const auto ring = open();
     { EXPECT_EQ(Membership(ring, {1, 1}).incarnation(), 1U); }
-    SharedValue<std::atomic<bool>> joined;
-    Child killed([&] {
+    staying([&](const auto& stay) {
         const Membership me(open(), {1, 1});
-        EXPECT_EQ(me.incarnation(), 2U);
-        *joined = true;
-        ::pause();
-    });
-    ASSERT_TRUE(eventually([&] { return joined->load(); }));
-    killed.kill();
+        if (me.incarnation() == 2) stay();
+    }).kill();
     EXPECT_EQ(Membership(ring, {1, 1}).incarnation(), 3U);
 }
 

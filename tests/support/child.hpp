@@ -11,16 +11,20 @@
 /// printed. It is killed when the Child goes out of scope or the test dies. Fork only from one
 /// thread.
 
+#include "rmem/config.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tests/support/leftovers.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -176,6 +180,16 @@ public:
 
     const std::string& get() const { return name_; }
     bool exists() const { return ::access(Segment::object_name(name_).c_str(), F_OK) == 0; }
+    /// Of a ring of that name with a rank on each node.
+    RingConfig config(unsigned nodes = 2, LinkKind link = LinkKind::direct,
+                      std::size_t user_bytes = 4096) const {
+        RingConfig config;
+        config.name = name_;
+        config.nodes = config.ranks = nodes;
+        config.link = link;
+        config.user_bytes = user_bytes;
+        return config;
+    }
     /// For tests that leave something behind on purpose.
     void may_be_left() { expect_gone_ = false; }
 
@@ -192,6 +206,36 @@ inline bool eventually(const std::function<bool()>& holds) {
         ::usleep(1000);
     }
     return false;
+}
+
+/// A child that has come to where `body` calls its argument, and stays there until it is killed.
+inline Child staying(const std::function<void(const std::function<void()>& stay)>& body) {
+    const SharedValue<std::atomic<bool>> is_there;
+    Child child([&] {
+        body([&] {
+            *is_there = true;
+            for (;;) ::pause();
+        });
+    });
+    EXPECT_TRUE(eventually([&] { return is_there->load(); }));
+    return child;
+}
+
+inline constexpr const char* kNoMount = "this host lets nobody mount, or none but root";
+
+/// Runs `body` in a child that has a tmpfs of its own at `place`; false where it may not have one.
+inline bool run_with_mounted(const char* place, const char* options,
+                             const std::function<void()>& body) {
+    const SharedValue<std::atomic<bool>> is_mounted;
+    Child child([&] {
+        if (::unshare(CLONE_NEWNS) != 0) return;
+        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+        if (::mount("none", place, "tmpfs", 0, options) != 0) return;
+        *is_mounted = true;
+        body();
+    });
+    EXPECT_EQ(child.wait(), 0);
+    return *is_mounted;
 }
 
 }  // namespace rmem::test

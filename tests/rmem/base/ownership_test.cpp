@@ -6,6 +6,7 @@
 #include "rmem/ring.hpp"
 #include "rmem/ring/bell.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 #include "tests/support/users.hpp"
 
 #include <gmock/gmock.h>
@@ -14,8 +15,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace rmem {
@@ -23,11 +24,9 @@ namespace {
 
 using test::become;
 using test::Child;
-using test::eventually;
 using test::kAlice;
 using test::kBob;
 using test::RingName;
-using test::SharedValue;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -42,6 +41,10 @@ struct stat file_of(uid_t user, gid_t group, mode_t mode) {
     file.st_gid = group;
     file.st_mode = S_IFREG | mode;
     return file;
+}
+
+std::string refused(const std::function<void()>& call) {
+    return test::refused(Errc::not_permitted, call);
 }
 
 TEST(Ownership, trusts_oneself_and_root) {
@@ -68,20 +71,12 @@ TEST(Ownership, lets_root_look_at_all_and_others_at_what_their_groups_have) {
 }
 
 TEST(Ownership, says_whose_a_file_is_and_what_to_do) {
-    try {
-        check_owner("/dev/shm/rmem.trap", file_of(kBob, kGroup, 0666), {});
-        FAIL() << "it was taken";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::not_permitted);
-        EXPECT_THAT(error.what(), AllOf(HasSubstr("/dev/shm/rmem.trap"), HasSubstr("user 65502"),
-                                        HasSubstr("mode 0666"), HasSubstr("RMEM_UNIX_GROUP")));
-    }
-    try {
-        check_owner("/dev/shm/rmem.shared", file_of(kBob, kGroup, 0660), {});
-        FAIL() << "it was taken";
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("set RMEM_UNIX_GROUP=4711"));
-    }
+    EXPECT_THAT(refused([] { check_owner("/dev/shm/rmem.trap", file_of(kBob, kGroup, 0666), {}); }),
+                AllOf(HasSubstr("/dev/shm/rmem.trap"), HasSubstr("user 65502"),
+                      HasSubstr("mode 0666"), HasSubstr("RMEM_UNIX_GROUP")));
+    EXPECT_THAT(
+        refused([] { check_owner("/dev/shm/rmem.shared", file_of(kBob, kGroup, 0660), {}); }),
+        HasSubstr("set RMEM_UNIX_GROUP=4711"));
 }
 
 // ---- Bob has made something; Alice comes
@@ -97,26 +92,19 @@ protected:
     }
     ~OtherUsers() override { Bell::remove(name_.get()); }
 
-    RingConfig config(const std::string& group = "") const {
-        RingConfig config;
-        config.name = name_.get();
-        config.user_bytes = 4096;
-        config.unix_group = group;
-        return config;
-    }
     std::shared_ptr<Ring> open(const std::string& group = "") const {
-        return Ring::open(config(group), Deadline::in(kPatience));
+        RingConfig config = name_.config(1);
+        config.unix_group = group;
+        return Ring::open(config, Deadline::in(kPatience));
     }
     std::string object() const { return Segment::object_name(name_.get()); }
     /// Bob does this, and stays until the end of the test.
     void bob(const std::function<void()>& makes) {
-        bob_ = std::make_unique<Child>([&] {
+        bob_.emplace(test::staying([&](const auto& stay) {
             become(kBob, {group_});
             makes();
-            *made_ = true;
-            ::pause();
-        });
-        ASSERT_TRUE(eventually([&] { return made_->load(); }));
+            stay();
+        }));
     }
     void kill_bob() { bob_.reset(); }
     void alice(const std::function<void()>& comes) const {
@@ -126,23 +114,11 @@ protected:
         });
         EXPECT_EQ(alice.wait(), 0);
     }
-    static std::string refused(const std::function<void()>& call) {
-        try {
-            call();
-            ADD_FAILURE() << "was not refused";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::not_permitted) << error.what();
-            return error.what();
-        }
-        return "";
-    }
-
     RingName name_;
     gid_t group_ = 0;
 
 private:
-    const SharedValue<std::atomic<bool>> made_;
-    std::unique_ptr<Child> bob_;
+    std::optional<Child> bob_;
 };
 
 TEST_F(OtherUsers, do_not_get_what_is_written_by_making_the_ring_first_and_opening_it_to_all) {

@@ -2,6 +2,7 @@
 #include "rmem/recording/recording_reader.hpp"
 
 #include "tests/rmem/recording/recording_fixture.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -20,13 +21,8 @@ struct RecordingReaderTest : RecordingTest {
     static constexpr std::uint32_t kWrites = 40;
     static constexpr std::uint32_t kPerBlock = 8;
 
-    Errc error_of_opening() const {
-        try {
-            RecordingReader reader(path);
-        } catch (const Error& error) {
-            return error.code();
-        }
-        return Errc{};
+    void expect_refused(Errc code) const {
+        refused(code, [this] { RecordingReader reader(path); });
     }
 
     /// How many bytes each block of kPerBlock writes has, from the first of them.
@@ -104,7 +100,8 @@ TEST_F(RecordingReaderTest, a_file_cut_in_its_header_is_an_error_with_a_sentence
     const Bytes whole = read_file(path);
     for (std::size_t size = 0; size < kFileHeaderBytes; ++size) {
         write_file(path, {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
-        ASSERT_EQ(error_of_opening(), Errc::bad_recording) << size;
+        SCOPED_TRACE(size);
+        expect_refused(Errc::bad_recording);
     }
 }
 
@@ -115,8 +112,8 @@ TEST_F(RecordingReaderTest, a_flipped_byte_in_the_header_is_an_error) {
         Bytes damaged = whole;
         damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
         write_file(path, damaged);
-        const Errc expected = at >= 8 && at < 12 ? Errc::version_mismatch : Errc::bad_recording;
-        ASSERT_EQ(error_of_opening(), expected) << at;
+        SCOPED_TRACE(at);
+        expect_refused(at >= 8 && at < 12 ? Errc::version_mismatch : Errc::bad_recording);
     }
 }
 
@@ -280,14 +277,14 @@ TEST_F(RecordingReaderTest, a_file_much_larger_than_the_memory_it_may_use_stream
 
 TEST_F(RecordingReaderTest, what_is_no_recording_is_refused_with_a_sentence) {
     write_file(path, Bytes(1000, 'x'));
-    EXPECT_EQ(error_of_opening(), Errc::bad_recording);
+    expect_refused(Errc::bad_recording);
     std::filesystem::remove(path);
-    EXPECT_EQ(error_of_opening(), Errc::system);
+    expect_refused(Errc::system);
     std::filesystem::create_directory(path);
-    EXPECT_EQ(error_of_opening(), Errc::bad_recording);
+    expect_refused(Errc::bad_recording);
     std::filesystem::remove(path);
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    EXPECT_EQ(error_of_opening(), Errc::bad_recording);  // at once, not when somebody writes
+    expect_refused(Errc::bad_recording);  // at once, not when somebody writes
 }
 
 TEST_F(RecordingReaderTest, a_ring_that_cannot_be_is_refused_though_its_checksum_is_right) {

@@ -2,6 +2,7 @@
 #include "rmem/recording/recording_writer.hpp"
 
 #include "tests/rmem/recording/recording_fixture.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -188,22 +189,12 @@ TEST_F(RecordingWriterTest, a_full_disk_is_told_with_what_was_kept_and_leaves_a_
 TEST_F(RecordingWriterTest, a_disk_that_is_full_from_the_start_throws) {
     RecordingWriter::Options options;
     options.replace = true;
-    try {
-        RecordingWriter writer("/dev/full", info, options);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::no_space);
-    }
+    refused(Errc::no_space, [&] { RecordingWriter writer("/dev/full", info, options); });
 }
 
 TEST_F(RecordingWriterTest, a_file_that_is_there_is_kept_unless_it_may_be_replaced) {
     write_file(path, {'x'});
-    try {
-        RecordingWriter writer(path, info);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::invalid_argument);
-    }
+    refused(Errc::invalid_argument, [&] { RecordingWriter writer(path, info); });
     EXPECT_EQ(read_file(path), Bytes{'x'});
     RecordingWriter::Options options;
     options.replace = options.sync_at_close = true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/bell.hpp"
 
+#include "tests/support/refused.hpp"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,13 +86,8 @@ TEST_F(BellTest, goes_with_its_name) {
 TEST_F(BellTest, is_refused_where_something_else_has_its_name) {
     const Descriptor file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
     ASSERT_GE(file.get(), 0);
-    try {
-        Bell::make(segment);
-        FAIL() << "it was made";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::foreign_segment);
-        EXPECT_THAT(error.sentence(), HasSubstr(path));
-    }
+    EXPECT_THAT(test::refused(Errc::foreign_segment, [&] { Bell::make(segment); }),
+                HasSubstr(path));
     const Bell rope = Bell::open(segment);
     rope.ring();
     struct stat found {};

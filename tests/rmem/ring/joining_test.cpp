@@ -4,6 +4,7 @@
 #include "rmem/node.hpp"
 #include "rmem/ring.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -19,7 +20,7 @@ namespace rmem {
 namespace {
 
 using test::Child;
-using test::eventually;
+using test::refused;
 using test::RingName;
 using test::SharedValue;
 using ::testing::HasSubstr;
@@ -27,31 +28,18 @@ using ::testing::Not;
 
 constexpr std::int64_t kPatience = 30'000'000'000;
 
-/// The sentence of the error with that code which `call` throws.
-std::string refused(Errc code, const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "was not refused";
-    return "";
-}
-
 class Joining : public ::testing::Test {
 protected:
     /// A ring with no setting as by default.
     RingConfig made() const {
-        RingConfig config;
-        config.name = name.get();
-        config.link = LinkKind::ring;
-        config.nodes = 2;
+        RingConfig config = name.config(2, LinkKind::ring, 64 * 1024);
         config.ranks = 4;
-        config.user_bytes = 64 * 1024;
         config.timing = parse_timing("scramnet-burst");
         config.bound_ns = 5'000;
         return config;
+    }
+    static std::shared_ptr<Ring> open(const RingConfig& config) {
+        return Ring::open(config, Deadline::in(kPatience));
     }
     /// As little as a program can be given.
     Environment told(unsigned rank) const {
@@ -70,7 +58,7 @@ protected:
 };
 
 TEST_F(Joining, takes_from_a_ring_that_is_there_what_is_not_given) {
-    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    const auto ring = open(made());
     const Joined joined = join(told(3));
     EXPECT_EQ(joined.ring->config().hash(), made().hash());
     EXPECT_EQ(joined.member.rank, 3U);
@@ -78,7 +66,7 @@ TEST_F(Joining, takes_from_a_ring_that_is_there_what_is_not_given) {
 }
 
 TEST_F(Joining, joining_by_the_name_and_a_rank_alone_makes_a_node) {
-    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    const auto ring = open(made());
     ::setenv("RMEM_RING", name.get().c_str(), 1);
     ::setenv("RMEM_RANK", "2", 1);
     {
@@ -92,7 +80,7 @@ TEST_F(Joining, joining_by_the_name_and_a_rank_alone_makes_a_node) {
 }
 
 TEST_F(Joining, takes_what_agrees) {
-    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    const auto ring = open(made());
     Environment environment = told(0);
     environment.link = LinkKind::ring;
     environment.nodes = 2;
@@ -104,7 +92,7 @@ TEST_F(Joining, takes_what_agrees) {
 }
 
 TEST_F(Joining, names_the_setting_that_differs_with_both_values_and_no_other) {
-    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    const auto ring = open(made());
     const struct {
         std::function<void(Environment&)> set;
         const char* says;
@@ -131,7 +119,7 @@ TEST_F(Joining, names_the_setting_that_differs_with_both_values_and_no_other) {
 }
 
 TEST_F(Joining, names_all_settings_that_differ) {
-    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    const auto ring = open(made());
     Environment environment = told(0);
     environment.size = 4096;
     environment.bound_ns = 7'000;
@@ -141,7 +129,7 @@ TEST_F(Joining, names_all_settings_that_differ) {
 }
 
 TEST_F(Joining, joining_of_a_rank_outside_the_ring_says_how_many_it_has) {
-    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    const auto ring = open(made());
     const std::string sentence = refused(Errc::bad_rank, [&] { join(told(9)); });
     EXPECT_THAT(sentence, HasSubstr("4 ranks and 2 nodes"));
 }
@@ -157,14 +145,10 @@ TEST_F(Joining, makes_the_ring_of_the_own_settings_where_none_is) {
 }
 
 TEST_F(Joining, learns_nothing_from_a_ring_that_only_the_dead_have_left_behind) {
-    SharedValue<std::atomic<bool>> there;
-    Child dead([&] {
-        const auto ring = Ring::open(made(), Deadline::in(kPatience));
-        *there = true;
-        ::pause();
-    });
-    ASSERT_TRUE(eventually([&] { return there->load(); }));
-    dead.kill();
+    test::staying([&](const auto& stay) {
+        const auto ring = open(made());
+        stay();
+    }).kill();
     const Joined joined = join(told(0));
     EXPECT_EQ(joined.ring->config().ranks, 1U);
     EXPECT_EQ(joined.ring->config().link, LinkKind::direct);
@@ -184,7 +168,7 @@ TEST_F(Joining, finds_its_nodes_segment_of_a_ring_over_several_hosts) {
 TEST_F(Joining, joining_of_two_rings_of_one_name_prefers_that_on_the_link_that_is_given) {
     RingConfig remote = made();
     remote.link = LinkKind::udp;
-    const auto here = Ring::open(made(), Deadline::in(kPatience));
+    const auto here = open(made());
     const auto apart = Ring::open(remote, Deadline::in(kPatience), 0);
     Environment environment = told(0);
     environment.link = LinkKind::udp;
@@ -201,7 +185,7 @@ TEST_F(Joining, starts_again_when_another_makes_the_ring_meanwhile) {
     const Joined joined =
         join_ring(told(0), Deadline::in(kPatience), [&](const Environment& all, const RingConfig*) {
             const RingConfig wish = all.ring_config();
-            if (++asked == 1) other = Ring::open(made(), Deadline::in(kPatience));
+            if (++asked == 1) other = open(made());
             return wish;
         });
     EXPECT_EQ(joined.ring->config().hash(), made().hash());
@@ -209,24 +193,23 @@ TEST_F(Joining, starts_again_when_another_makes_the_ring_meanwhile) {
 
 TEST_F(Joining, joining_a_ring_of_memory_alone_tells_so_a_program_that_needs_room_for_messages) {
     RingConfig memory = made();
-    const auto ring = Ring::open(memory, Deadline::in(kPatience));
+    const auto ring = open(memory);
     memory.system_bytes = 4096;
     memory.system_hash = 7;
-    const std::string sentence =
-        refused(Errc::version_mismatch, [&] { Ring::open(memory, Deadline::in(kPatience)); });
+    const std::string sentence = refused(Errc::version_mismatch, [&] { open(memory); });
     EXPECT_THAT(sentence, HasSubstr("memory alone"));
     EXPECT_THAT(sentence, Not(HasSubstr("0x")));
 }
 
 TEST_F(Joining, is_refused_where_the_monotonic_clock_is_another) {
-    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    const auto ring = open(made());
     SharedValue<std::atomic<bool>> has_one;
     Child other([&] {
         if (::unshare(CLONE_NEWTIME) != 0) return;
         *has_one = true;
         std::ofstream("/proc/self/timens_offsets") << "monotonic 1000 0" << std::endl;
         Child inside([&] {
-            const auto join = [this] { Ring::open(made(), Deadline::in(kPatience)); };
+            const auto join = [this] { open(made()); };
             EXPECT_THAT(refused(Errc::config_mismatch, join), HasSubstr("another time namespace"));
             EXPECT_NO_THROW(Ring::observe(name.get())) << "to look is no harm";
         });
@@ -237,7 +220,7 @@ TEST_F(Joining, is_refused_where_the_monotonic_clock_is_another) {
 }
 
 TEST_F(Joining, joining_of_a_ring_that_is_not_there_names_those_that_are) {
-    const auto ring = Ring::open(made(), Deadline::in(kPatience));
+    const auto ring = open(made());
     const std::string nearly = name.get() + "x";
     const std::string sentence = refused(Errc::no_such_ring, [&] { Ring::observe(nearly); });
     EXPECT_THAT(sentence, HasSubstr("did you mean '" + name.get() + "'?"));

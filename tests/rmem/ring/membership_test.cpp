@@ -5,6 +5,7 @@
 #include "rmem/node.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,11 +24,7 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kMeetNs = 30'000'000'000;
 
 RingConfig config_of(const RingName& name, LinkKind link, const char* timing = "none") {
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 2;
-    config.link = link;
-    config.user_bytes = 4096;
+    RingConfig config = name.config(2, link);
     config.timing = parse_timing(timing);
     return config;
 }
@@ -39,15 +36,6 @@ std::shared_ptr<Ring> open(const RingConfig& config) {
 std::uint32_t word_of(const Ring& ring, unsigned node, std::size_t offset) {
     auto* const word = reinterpret_cast<std::uint32_t*>(ring.bank(node) + offset);
     return std::atomic_ref(*word).load();
-}
-
-Errc code_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.code();
-    }
-    return Errc{};
 }
 
 /// A ring that stays, until the end of the test.
@@ -115,7 +103,7 @@ TEST_P(StayingRing, is_refused_where_settings_differ_and_not_replaced) {
     write_alone(0, 0x40, 7);
     RingConfig other = config_;
     other.user_bytes = 8192;
-    EXPECT_EQ(code_of([&] { open(other); }), Errc::config_mismatch);
+    test::refused(Errc::config_mismatch, [&] { open(other); });
     EXPECT_EQ(word_of(*Ring::observe(name_.get()), 0, 0x40), 7U);
 }
 
@@ -163,7 +151,7 @@ TEST(OperatorsSeat, writes_into_a_ring_of_which_all_ranks_are_taken) {
             Node from_outside(ring, {2, 0});
             EXPECT_EQ(from_outside.write_word(0x40, 7), WriteResult::ok);
             EXPECT_TRUE(from_outside.flush(Deadline::in(kMeetNs)));
-            EXPECT_EQ(code_of([&] { Node(ring, {2, 1}); }), Errc::rank_taken) << "one at a time";
+            test::refused(Errc::rank_taken, [&] { Node(ring, {2, 1}); });
         }
         EXPECT_EQ(a.load(0x40), 7U) << "the node that it wrote as";
         EXPECT_EQ(b.load(0x40), 7U);
@@ -177,10 +165,10 @@ TEST(OperatorsSeat, writes_into_a_ring_of_which_all_ranks_are_taken) {
 TEST(OperatorsSeat, is_there_on_link_ring_alone) {
     const RingName name;
     const auto ring = open(config_of(name, LinkKind::direct));
-    EXPECT_EQ(code_of([&] { Node(ring, {2, 0}); }), Errc::bad_rank);
+    test::refused(Errc::bad_rank, [&] { Node(ring, {2, 0}); });
     const RingName other;
     const auto banks = open(config_of(other, LinkKind::ring));
-    EXPECT_EQ(code_of([&] { Node(banks, {3, 0}); }), Errc::bad_rank);
+    test::refused(Errc::bad_rank, [&] { Node(banks, {3, 0}); });
 }
 
 TEST(OperatorsSeat, is_there_beside_as_many_ranks_as_a_ring_can_have) {

@@ -2,15 +2,13 @@
 #include "rmem/ring/segment.hpp"
 
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 #include "tests/support/sanitizers.hpp"
 #include "tests/support/users.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,8 +26,12 @@ namespace {
 
 using test::Child;
 using test::eventually;
+using test::kNoMount;
+using test::refused;
 using test::RingName;
+using test::run_with_mounted;
 using test::SharedValue;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr std::size_t kBytes = 64 * 1024;
@@ -43,6 +45,18 @@ struct SegmentTest : ::testing::Test {
         auto made = Segment::create(name.get(), kBytes, "", kLock);
         if (!made) throw std::runtime_error("the name exists");
         return std::move(*made);
+    }
+    /// With which sentence; nothing of it is left.
+    std::string refused_to_make(Errc code, std::size_t bytes, const char* group = "") const {
+        const auto sentence =
+            refused(code, [&] { Segment::create(name.get(), bytes, group, kLock); });
+        EXPECT_FALSE(name.exists());
+        return sentence;
+    }
+    unsigned mode() const {
+        struct stat status {};
+        EXPECT_EQ(::stat(Segment::object_name(name.get()).c_str(), &status), 0);
+        return status.st_mode & 0777;
     }
 };
 
@@ -111,29 +125,19 @@ TEST_F(SegmentTest, one_that_was_removed_or_replaced_is_no_longer_linked) {
 
 TEST_F(SegmentTest, its_owner_alone_may_use_it) {
     const auto made = create();
-    struct stat status {};
-    ASSERT_EQ(::stat(Segment::object_name(name.get()).c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777, 0600U);
+    EXPECT_EQ(mode(), 0600U);
 }
 
 TEST_F(SegmentTest, a_group_may_use_it_where_one_is_named) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root is sure to be in a group to give away to";
     const auto made = Segment::create(name.get(), kBytes, "daemon", kLock);
     ASSERT_TRUE(made);
-    struct stat status {};
-    ASSERT_EQ(::stat(Segment::object_name(name.get()).c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777, 0660U);
+    EXPECT_EQ(mode(), 0660U);
 }
 
 TEST_F(SegmentTest, a_group_that_does_not_exist_is_named_and_nothing_is_left) {
-    try {
-        Segment::create(name.get(), kBytes, "no-such-group-anywhere", kLock);
-        FAIL() << "a group that does not exist was taken";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::bad_environment);
-        EXPECT_THAT(error.what(), HasSubstr("no-such-group-anywhere"));
-    }
-    EXPECT_FALSE(name.exists());
+    EXPECT_THAT(refused_to_make(Errc::bad_environment, kBytes, "no-such-group-anywhere"),
+                HasSubstr("no-such-group-anywhere"));
 }
 
 TEST_F(SegmentTest, another_user_is_not_permitted) {
@@ -141,73 +145,43 @@ TEST_F(SegmentTest, another_user_is_not_permitted) {
     const auto made = create();
     Child other([&] {
         ASSERT_EQ(::setuid(65534), 0);
-        try {
-            static_cast<void>(Segment::open(name.get()));
-            FAIL() << "opened another user's segment";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::not_permitted);
-            EXPECT_THAT(error.what(), HasSubstr(name.get()));
-        }
+        EXPECT_THAT(refused(Errc::not_permitted, [&] { return Segment::open(name.get()); }),
+                    HasSubstr(name.get()));
     });
     EXPECT_EQ(other.wait(), 0);
 }
 
 TEST_F(SegmentTest, a_host_with_too_little_shared_memory_says_so_and_nothing_is_left) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a small /dev/shm of its own";
-    SharedValue<std::atomic<bool>> mounted;
-    Child other([&] {
-        if (::unshare(CLONE_NEWNS) != 0) return;
-        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
-        if (::mount("none", "/dev/shm", "tmpfs", 0, "size=128k") != 0) return;
-        *mounted = true;
-        try {
-            Segment::create(name.get(), std::size_t{1} << 20, "", kLock);
-            FAIL() << "more than the host has was reserved";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::no_space);
-            EXPECT_THAT(error.what(), HasSubstr("needs 1 MiB"));
-        }
-        EXPECT_FALSE(name.exists());
+    const bool is_run = run_with_mounted("/dev/shm", "size=128k", [&] {
+        EXPECT_THAT(refused_to_make(Errc::no_space, std::size_t{1} << 20),
+                    HasSubstr("needs 1 MiB"));
         EXPECT_TRUE(Segment::create(name.get(), kBytes, "", kLock))
             << "nothing else was lost by it";
     });
-    EXPECT_EQ(other.wait(), 0);
-    if (!*mounted) GTEST_SKIP() << "this host does not allow a mount namespace";
+    if (!is_run) GTEST_SKIP() << kNoMount;
 }
 
 TEST_F(SegmentTest, what_is_no_file_is_refused) {
     const std::string path = Segment::object_name(name.get());
-    const auto refused = [&](const std::string& what) {
-        try {
-            static_cast<void>(Segment::open(name.get()));
-            FAIL() << "it was opened";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::foreign_segment) << error.what();
-            EXPECT_THAT(error.what(), HasSubstr(what));
-        }
+    const auto is_refused = [&](const std::string& what) {
+        EXPECT_THAT(refused(Errc::foreign_segment, [&] { return Segment::open(name.get()); }),
+                    HasSubstr(what));
         EXPECT_THAT(Segment::list(), ::testing::Contains(name.get()));
         EXPECT_EQ(std::remove(path.c_str()), 0);
     };
     ASSERT_EQ(::mkdir(path.c_str(), 0755), 0);
-    refused("folder");
+    is_refused("folder");
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    refused("pipe");
+    is_refused("pipe");
     ASSERT_EQ(::symlink("/dev/shm", path.c_str()), 0);
-    refused("link");
+    is_refused("link");
 }
 
 TEST_F(SegmentTest, a_limit_on_the_size_of_files_is_an_error_and_kills_nobody) {
     Child other([&] {
         const rlimit limit{kBytes, kBytes};
         ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-        try {
-            Segment::create(name.get(), 2 * kBytes, "", kLock);
-            FAIL() << "more than the limit was reserved";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::no_space);
-            EXPECT_THAT(error.what(), HasSubstr("ulimit -f"));
-        }
-        EXPECT_FALSE(name.exists());
+        EXPECT_THAT(refused_to_make(Errc::no_space, 2 * kBytes), HasSubstr("ulimit -f"));
         sigset_t blocked;
         ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
         EXPECT_EQ(sigismember(&blocked, SIGXFSZ), 0) << "the program's signals are as before";
@@ -223,88 +197,48 @@ TEST_F(SegmentTest, a_process_that_keeps_all_of_its_memory_is_told_the_limit) {
         if (::geteuid() == 0) test::become(test::kAlice);  // root may keep any amount
         // What is mapped already may be more than that.
         if (::mlockall(MCL_FUTURE) != 0) GTEST_SKIP() << "it may keep nothing";
-        try {
-            Segment::create(name.get(), std::size_t{16} << 20, "", kLock);
-            FAIL() << "it was kept";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::no_space);
-            EXPECT_THAT(error.what(), HasSubstr("mlockall"));
-            EXPECT_THAT(error.what(), HasSubstr("8 MiB"));
-            EXPECT_THAT(error.what(), HasSubstr("ulimit -l"));
-        }
-        EXPECT_FALSE(name.exists());
+        EXPECT_THAT(refused_to_make(Errc::no_space, std::size_t{16} << 20),
+                    AllOf(HasSubstr("mlockall"), HasSubstr("8 MiB"), HasSubstr("ulimit -l")));
     });
     EXPECT_EQ(other.wait(), 0);
 }
 
 TEST_F(SegmentTest, one_that_may_have_few_addresses_or_files_is_told_the_limit) {
     if (test::kSanitized) GTEST_SKIP() << "a sanitizer needs more of both itself";
-    const auto refused = [&](__rlimit_resource which, rlim_t most, const std::string& option) {
+    const auto is_refused = [&](__rlimit_resource which, rlim_t most, Errc code,
+                                const char* option) {
         Child other([&] {
             const rlimit limit{most, most};
             ASSERT_EQ(::setrlimit(which, &limit), 0);
-            try {
-                Segment::create(name.get(), std::size_t{1} << 30, "", kLock);
-                FAIL() << "it was made";
-            } catch (const Error& error) {
-                EXPECT_THAT(error.what(), HasSubstr(option));
-            }
-            EXPECT_FALSE(name.exists());
+            EXPECT_THAT(refused_to_make(code, std::size_t{1} << 30), HasSubstr(option));
         });
         EXPECT_EQ(other.wait(), 0);
     };
-    refused(RLIMIT_AS, std::size_t{1} << 30, "ulimit -v");
-    refused(RLIMIT_NOFILE, 0, "ulimit -n");
+    is_refused(RLIMIT_AS, std::size_t{1} << 30, Errc::no_space, "ulimit -v");
+    is_refused(RLIMIT_NOFILE, 0, Errc::system, "ulimit -n");
 }
 
 TEST_F(SegmentTest, what_the_cgroup_has_no_room_for_is_refused_before_the_kernel_ends_anybody) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a /sys/fs/cgroup of its own";
-    SharedValue<std::atomic<bool>> mounted;
-    Child other([&] {
-        if (::unshare(CLONE_NEWNS) != 0) return;
-        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
-        if (::mount("none", "/sys/fs/cgroup", "tmpfs", 0, "size=1m") != 0) return;
-        *mounted = true;
+    const bool is_run = run_with_mounted("/sys/fs/cgroup", "size=1m", [&] {
         // As it is for one in a container: its cgroup is the top of all that it sees.
         std::filesystem::create_directory("/sys/fs/cgroup/memory");
         for (const char* file : {"memory.max", "memory/memory.limit_in_bytes"})
             std::ofstream(std::string("/sys/fs/cgroup/") + file) << (24 << 20) << '\n';
         for (const char* file : {"memory.swap.max", "memory/memory.swap.max"})
             std::ofstream(std::string("/sys/fs/cgroup/") + file) << 0 << '\n';
-        try {
-            Segment::create(name.get(), std::size_t{64} << 20, "", kLock);
-            FAIL() << "it was made";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::no_space);
-            EXPECT_THAT(error.what(), HasSubstr("needs 64 MiB"));
-            EXPECT_THAT(error.what(), HasSubstr("room for 24 MiB"));
-        }
-        EXPECT_FALSE(name.exists());
+        EXPECT_THAT(refused_to_make(Errc::no_space, std::size_t{64} << 20),
+                    AllOf(HasSubstr("needs 64 MiB"), HasSubstr("room for 24 MiB")));
         EXPECT_TRUE(Segment::create(name.get(), kBytes, "", kLock));
     });
-    EXPECT_EQ(other.wait(), 0);
-    if (!*mounted) GTEST_SKIP() << "this host does not allow a mount namespace";
+    if (!is_run) GTEST_SKIP() << kNoMount;
 }
 
 TEST_F(SegmentTest, a_host_where_nobody_may_make_files_says_so) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a /dev/shm of its own";
-    SharedValue<std::atomic<bool>> mounted;
-    Child other([&] {
-        if (::unshare(CLONE_NEWNS) != 0) return;
-        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
-        if (::mount("none", "/dev/shm", "tmpfs", 0, "mode=755,size=1m") != 0) return;
-        *mounted = true;
+    const bool is_run = run_with_mounted("/dev/shm", "mode=755,size=1m", [&] {
         test::become(test::kAlice);
-        try {
-            create();
-            FAIL() << "it was made";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::not_permitted);
-            EXPECT_THAT(error.what(), HasSubstr("chmod 1777 /dev/shm"));
-        }
+        EXPECT_THAT(refused_to_make(Errc::not_permitted, kBytes), HasSubstr("chmod 1777 /dev/shm"));
     });
-    EXPECT_EQ(other.wait(), 0);
-    if (!*mounted) GTEST_SKIP() << "this host does not allow a mount namespace";
+    if (!is_run) GTEST_SKIP() << kNoMount;
 }
 
 // ---- Byte locks
@@ -354,14 +288,11 @@ TEST_F(SegmentTest, the_maker_holds_the_lock_before_anybody_can_find_the_name) {
 
 TEST_F(SegmentTest, a_killed_holder_no_longer_holds) {
     const auto made = create();
-    SharedValue<std::atomic<bool>> held;
-    Child holder([&] {
+    Child holder = test::staying([&](const auto& stay) {
         const auto opened = Segment::open(name.get());
         const auto lock = opened->try_lock(100);
-        *held = true;
-        ::pause();
+        stay();
     });
-    ASSERT_TRUE(eventually([&] { return held->load(); }));
     EXPECT_TRUE(made.segment.is_locked(100));
     holder.kill();
     EXPECT_FALSE(made.segment.is_locked(100));
@@ -369,31 +300,11 @@ TEST_F(SegmentTest, a_killed_holder_no_longer_holds) {
 
 // ---- Fork
 
-TEST_F(SegmentTest, a_forked_child_does_not_keep_its_dead_parents_lock) {
-    const auto made = create();
-    SharedValue<std::atomic<pid_t>> grandchild;
-    Child parent([&] {
-        const auto opened = Segment::open(name.get());
-        const auto lock = opened->try_lock(100);
-        Child other([&] {
-            test::outlive_parent();
-            // Told by itself: it has closed what it inherited only when fork has returned here.
-            *grandchild = ::getpid();
-            ::pause();
-        });
-        ::pause();
-    });
-    ASSERT_TRUE(eventually([&] { return grandchild->load() != 0; }));
-    EXPECT_TRUE(made.segment.is_locked(100));
-    parent.kill();
-    EXPECT_EQ(::kill(*grandchild, 0), 0) << "the grandchild should still live";
-    EXPECT_FALSE(made.segment.is_locked(100));
-    ::kill(*grandchild, SIGKILL);
-}
-
-TEST_F(SegmentTest, nor_does_one_that_is_made_without_the_c_librarys_fork) {
+TEST_F(SegmentTest, a_child_does_not_keep_its_dead_parents_lock_however_it_was_made) {
+    // The first closes what it has inherited in the C library's fork, before it returns.
     const std::function<pid_t()> makers[] = {
-        ::_Fork, [] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }};
+        ::fork, ::_Fork,
+        [] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }};
     for (const auto& make_child : makers) {
         Segment::remove(name.get());
         const auto made = create();

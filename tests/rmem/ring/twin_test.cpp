@@ -7,6 +7,7 @@
 
 #include "rmem/ring/bank.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -35,12 +36,7 @@ struct TwinTest : ::testing::Test {
     Applier& applier = ring->rank(1).writer;
 
     std::shared_ptr<Ring> open() const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = 2;
-        config.link = LinkKind::ring;
-        config.user_bytes = 8192;
-        return Ring::open(config, Deadline::never());
+        return Ring::open(name.config(2, LinkKind::ring, 8192), Deadline::never());
     }
     std::unique_ptr<Twin> keep(std::int64_t patience_ns = kTwinNs) const {
         return std::make_unique<Twin>(*ring, 0, Deadline::in(patience_ns));
@@ -52,6 +48,20 @@ struct TwinTest : ::testing::Test {
     /// By the program.
     void store(std::size_t offset, std::uint32_t value) {
         *reinterpret_cast<volatile std::uint32_t*>(bank.data() + offset) = value;
+    }
+    /// Another process, in the middle of a write of these words from the second on, of which it
+    /// has stored the first.
+    Child stopped_while_it_writes(std::size_t words) const {
+        Child writer([&] {
+            const auto mine = open();
+            const Membership member(mine, {1, 1});
+            const Applying applying({*mine, mine->rank(1).writer}, 4, words);
+            const std::uint32_t half = 7;
+            std::memcpy(mine->bank(0) + 4, &half, sizeof half);
+            ::raise(SIGSTOP);
+        });
+        writer.await_stop();
+        return writer;
     }
     bool is_odd() const { return applier.count % 2 != 0; }
     /// Those of the first block that are the program's, a bit each.
@@ -119,13 +129,9 @@ TEST_F(TwinTest, a_second_keeper_is_refused) {
     const auto twin = keep();
     Child second([&] {
         const auto mine = open();
-        try {
-            const Twin another(*mine, 0, Deadline::in(kTwinNs));
-            ::_exit(3);
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::rank_taken);
-            EXPECT_THAT(error.what(), HasSubstr("node 0"));
-        }
+        EXPECT_THAT(test::refused(Errc::rank_taken,
+                                  [&] { const Twin another(*mine, 0, Deadline::in(kTwinNs)); }),
+                    HasSubstr("node 0"));
         const Twin of_another_node(*mine, 1, Deadline::in(kTwinNs));
     });
     EXPECT_EQ(second.wait(), 0);
@@ -225,15 +231,7 @@ TEST_F(TwinTest, somebody_who_stores_more_than_it_can_say_leaves_nothing_decided
 
 TEST_F(TwinTest, one_killed_in_the_middle_of_a_write_leaves_words_as_written) {
     const auto twin = keep();
-    Child writer([&] {
-        const auto mine = open();
-        const Membership member(mine, {1, 1});
-        const Applying applying({*mine, mine->rank(1).writer}, 4, 2);
-        const std::uint32_t half = 7;
-        std::memcpy(mine->bank(0) + 4, &half, sizeof half);
-        ::raise(SIGSTOP);
-    });
-    writer.await_stop();
+    Child writer = stopped_while_it_writes(2);
     store(40, 1);
     twin->look_for_the_stuck();
     EXPECT_EQ(twin->look(0, Twin::kBlockBytes).undecided, 0b10U);
@@ -250,15 +248,7 @@ TEST_F(TwinTest, one_killed_in_the_middle_of_a_write_leaves_words_as_written) {
 
 TEST_F(TwinTest, the_next_of_a_rank_mends_what_the_killed_one_left) {
     const auto twin = keep();
-    Child writer([&] {
-        const auto mine = open();
-        const Membership member(mine, {1, 1});
-        const Applying applying({*mine, mine->rank(1).writer}, 4, 1);
-        const std::uint32_t half = 7;
-        std::memcpy(mine->bank(0) + 4, &half, sizeof half);
-        ::raise(SIGSTOP);
-    });
-    writer.await_stop();
+    Child writer = stopped_while_it_writes(1);
     writer.kill();
     EXPECT_TRUE(is_odd());
     const Membership next(ring, {1, 1});
@@ -277,13 +267,7 @@ TEST_F(TwinTest, a_process_stopped_in_the_middle_of_a_write_is_waited_for) {
         ::raise(SIGSTOP);
     });
     writer.await_stop();
-    try {
-        keep(1'000'000);
-        FAIL() << "began all the same";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::timed_out);
-        EXPECT_THAT(error.what(), HasSubstr("SIGCONT"));
-    }
+    EXPECT_THAT(test::refused(Errc::timed_out, [&] { keep(1'000'000); }), HasSubstr("SIGCONT"));
     writer.resume();
     const auto twin = keep();
     EXPECT_FALSE(is_odd());

@@ -7,8 +7,9 @@
 #include "rmem/base/random.hpp"
 #include "rmem/sim/event.hpp"
 #include "tests/rmem/sim/world_fixture.hpp"
+#include "tests/support/refused.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -196,14 +197,8 @@ TEST(World, starts_a_rank_again_when_it_has_ended) {
 
 TEST(World, refuses_ranks_and_nodes_that_do_not_exist) {
     World world(small_world(2));
-    const auto refused = [](auto&& call, const std::string& word) {
-        try {
-            call();
-            ADD_FAILURE() << "not refused: " << word;
-        } catch (const Error& error) {
-            EXPECT_EQ(error.code(), Errc::bad_rank);
-            EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
-        }
+    const auto refused = [](auto&& call, const char* word) {
+        EXPECT_THAT(test::refused(Errc::bad_rank, call), ::testing::HasSubstr(word));
     };
     refused([&] { world.start(2, [](Process&) {}); }, "rank 2");
     refused([&] { world.kill(7); }, "rank 7");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/wire/faults.hpp"
 
+#include "tests/support/refused.hpp"
+
 #include <gmock/gmock.h>
 
 #include <string>
@@ -14,14 +16,7 @@ constexpr auto kRing = LinkKind::ring;
 constexpr auto kUdp = LinkKind::udp;
 
 std::string refused(const std::string& spec, LinkKind link = kRing) {
-    try {
-        FaultPlan::parse(spec, 4, link);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::bad_fault) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "'" << spec << "' was not refused";
-    return "";
+    return test::refused(Errc::bad_fault, [&] { FaultPlan::parse(spec, 4, link); });
 }
 
 TEST(FaultPlan, nothing_is_no_fault) {

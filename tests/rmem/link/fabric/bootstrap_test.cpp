@@ -2,6 +2,7 @@
 #include "rmem/link/fabric/bootstrap.hpp"
 
 #include "tests/support/own_network.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 
@@ -89,13 +90,9 @@ TEST_F(BootstrapIn, takes_nothing_else_for_a_name) {
 }
 
 TEST_F(BootstrapIn, says_where_it_cannot_write) {
-    try {
-        Bootstrap("/proc", "rig", "tcp").publish(2, name({1}));
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::bad_environment);
-        EXPECT_THAT(error.sentence(), HasSubstr("the directory '/proc': node 2's address"));
-    }
+    EXPECT_THAT(test::refused(Errc::bad_environment,
+                              [] { Bootstrap("/proc", "rig", "tcp").publish(2, name({1})); }),
+                HasSubstr("the directory '/proc': node 2's address"));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/endpoints.hpp"
 
+#include "tests/support/refused.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,13 +24,7 @@ constexpr Ip kLoopBack = 0x7f000001;
 /// The sentence with which it is refused.
 std::string refusal(const std::string& group, const std::string& interface = "",
                     unsigned nodes = 2) {
-    try {
-        Endpoints::parse(group, interface, nodes);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::bad_environment) << error.what();
-        return error.sentence();
-    }
-    return "it was taken";
+    return test::refused(Errc::bad_environment, [&] { Endpoints::parse(group, interface, nodes); });
 }
 
 std::optional<Interface> loop_back() {

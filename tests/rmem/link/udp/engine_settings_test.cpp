@@ -2,6 +2,7 @@
 #include "rmem/link/udp/engine_settings.hpp"
 
 #include "tests/support/own_network.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 
@@ -52,13 +53,8 @@ TEST_F(Addresses, of_hosts_that_are_not_known_yet_are_awaited) {
 TEST_F(Addresses, of_hosts_that_stay_unknown_are_refused_by_name) {
     write("no-such-host.invalid");
     set("RMEM_JOIN_TIMEOUT", "1ms");
-    try {
-        EngineSettings::read(config_);
-        FAIL() << "a host that is not known was taken";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::bad_environment);
-        EXPECT_THAT(error.what(), HasSubstr("the host 'no-such-host.invalid' is not known"));
-    }
+    EXPECT_THAT(test::refused(Errc::bad_environment, [&] { EngineSettings::read(config_); }),
+                HasSubstr("the host 'no-such-host.invalid' is not known"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "rmem/link/udp/socket.hpp"
 
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -152,13 +153,7 @@ std::string why_no_gso() {
     if (const std::string why = no_multicast(); !why.empty()) GTEST_SKIP() << why
 
 std::string refusal(const SocketSettings& settings, Errc code) {
-    try {
-        const Socket socket(settings);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        return error.sentence();
-    }
-    return "it was made";
+    return test::refused(code, [&] { const Socket socket(settings); });
 }
 
 // ---- Fan-out
