@@ -8,8 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <climits>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -199,6 +201,21 @@ public:
         return is_so();
     }
 
+    bool becomes_whole(std::int64_t within = 1000 * kMillisecond) {
+        return run_until([this] { return is_whole(); }, within);
+    }
+    bool becomes_member(unsigned node, std::int64_t within = 2 * kFormNs) {
+        return run_until([&] { return all[node]->core.is_member(); }, within);
+    }
+    /// Nodes 0 to `count` - 1 start, and become one ring.
+    void start_ring(unsigned count) {
+        for (unsigned node = 0; node < count; ++node) start(node);
+        EXPECT_TRUE(becomes_whole()) << count << describe();
+    }
+    void mend_all() {
+        is_cut = [](unsigned, unsigned) { return false; };
+    }
+
     /// All that run are members of one ring, with the same view, and have all of each other.
     bool is_whole() const {
         NodeSet running;
@@ -223,6 +240,21 @@ public:
         for (std::size_t i = 0; i < words; ++i) all[node]->words[at + i] = ++values;
         all[node]->core.write(at, words, &all[node]->words[at], now);
         all[node]->core.commit(now);
+    }
+    void write_for(unsigned milliseconds, std::initializer_list<unsigned> writers) {
+        for (; milliseconds > 0; --milliseconds) {
+            for (const unsigned node : writers) write_something(node);
+            run(kMillisecond);
+        }
+    }
+    /// Of those that run, these have been dropped, once, and no others.
+    void expect_dropped(std::initializer_list<unsigned> nodes_dropped) const {
+        for (const auto& node : all) {
+            if (!node) continue;
+            const bool was_dropped =
+                std::count(nodes_dropped.begin(), nodes_dropped.end(), node->id);
+            EXPECT_EQ(node->dropped, was_dropped ? 1U : 0U) << "node " << node->id;
+        }
     }
     std::string describe() const {
         std::string text;

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <initializer_list>
 #include <set>
 #include <utility>
 #include <vector>
@@ -29,18 +28,6 @@ public:
         silent.erase({one, other});
         silent.erase({other, one});
     }
-    void write_for(unsigned milliseconds, std::initializer_list<unsigned> writers) {
-        for (; milliseconds > 0; --milliseconds) {
-            for (const unsigned node : writers) write_something(node);
-            run(kMillisecond);
-        }
-    }
-    bool becomes_member(unsigned node) {
-        return run_until([&] { return (*this)[node].core.is_member(); }, 1000 * kMillisecond);
-    }
-    bool becomes_whole() {
-        return run_until([&] { return is_whole(); }, 2000 * kMillisecond);
-    }
 
     std::set<std::pair<unsigned, unsigned>> silent;  ///< from, to: nothing comes through
 };
@@ -50,8 +37,7 @@ public:
 void meet_a_newcomer_of_the_other_part(unsigned count) {
     RingInParts ring(count);
     const unsigned late = count - 1;
-    for (unsigned node = 0; node < late; ++node) ring.start(node);
-    ASSERT_TRUE(ring.becomes_whole());
+    ring.start_ring(late);
     ring.write_for(10, {0});
     for (unsigned node = 0; node < late; ++node) {
         if (node != 1) ring.cut(1, node);
@@ -69,13 +55,11 @@ void meet_a_newcomer_of_the_other_part(unsigned count) {
     ring.run(200 * kMillisecond);
     const std::vector<std::uint32_t> written = ring[0].words;
     ring.silent.clear();
-    EXPECT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 300 * kMillisecond))
+    EXPECT_TRUE(ring.becomes_whole(300 * kMillisecond))
         << "nobody waits for what another should have of the newcomer" << ring.describe();
     ASSERT_TRUE(ring.becomes_whole()) << ring.describe();
-    for (unsigned node = 0; node < count; ++node) {
-        EXPECT_EQ(ring[node].dropped, node == 1 || node == late ? 1U : 0U) << node;
-        EXPECT_EQ(ring[node].words, written) << node;
-    }
+    ring.expect_dropped({1, late});
+    for (unsigned node = 0; node < count; ++node) EXPECT_EQ(ring[node].words, written) << node;
 }
 
 TEST(CoreInParts, a_newcomer_of_the_other_part_drops_nobody_of_one_as_great) {
@@ -119,8 +103,7 @@ TEST(CoreInParts, a_node_that_was_given_what_its_donor_never_had_begins_again) {
 /// node 1 when node 2 is dead, and then the donor's bank.
 TEST(CoreInParts, a_blank_part_that_others_gave_something_of_is_blank_no_more) {
     RingInParts ring(4);
-    for (unsigned node = 0; node < 3; ++node) ring.start(node);
-    ASSERT_TRUE(ring.becomes_whole());
+    ring.start_ring(3);
     ring.cut(0, 3);
     ring.start(3).began_blank = true;
     ASSERT_TRUE(ring.run_until(

@@ -22,8 +22,7 @@ TEST(Core, alone_forms_a_ring) {
 TEST(Core, started_together_with_others_is_in_one_ring_with_them) {
     for (const unsigned count : {2U, 3U, 6U, 8U}) {
         Ring ring(count);
-        for (unsigned n = 0; n < count; ++n) ring.start(n);
-        ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond)) << count;
+        ring.start_ring(count);
         std::uint64_t formed = 0;
         for (unsigned n = 0; n < count; ++n) {
             formed += ring[n].core.counters().rings_formed;
@@ -40,7 +39,7 @@ TEST(Core, members_show_each_other_how_long_datagrams_may_be) {
     for (const unsigned count : {2U, 5U}) {
         Ring ring(count);
         ring.payload = 9000;
-        for (unsigned n = 0; n < count; ++n) ring.start(n);
+        ring.start_ring(count);
         const auto is_said = [&] {
             return std::all_of(ring.all.begin(), ring.all.end(), [](const auto& node) {
                 return node->core.exchange().payload() == 9000;
@@ -82,7 +81,7 @@ TEST(Core, members_that_do_nothing_send_few_statuses_and_together) {
         ring.start(n);
         ring.run(7 * kMillisecond);  // not together
     }
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2'000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole(2'000 * kMillisecond));
     ring.run(200 * kMillisecond);
     const std::int64_t heartbeat = ring[0].config_of(0, kNodes, 1).dead_ns / kStatusesADeath;
     constexpr std::size_t kHeartbeats = 100;
@@ -102,8 +101,7 @@ TEST(Core, members_that_do_nothing_send_few_statuses_and_together) {
 
 TEST(Core, a_node_that_comes_late_gets_the_bank_while_others_go_on_writing) {
     Ring ring(4, {.lost_percent = 3, .jitter_ns = 3000});
-    for (unsigned n = 0; n < 3; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(3);
     const auto write = [&](unsigned times) {
         for (; times > 0; --times) {
             ring.write_something(static_cast<unsigned>(ring.random.below(3)));
@@ -119,27 +117,25 @@ TEST(Core, a_node_that_comes_late_gets_the_bank_while_others_go_on_writing) {
     }
     EXPECT_GE(written, 10U);
     write(200);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole());
     ring.expect_equal_banks();
 }
 
 TEST(Core, gives_no_bank_that_is_ahead_of_its_own_stream) {
     Ring ring(2);
     ring.start(0);
-    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.is_member(); }, 2 * kFormNs));
+    ASSERT_TRUE(ring.becomes_member(0));
     ring[0].hands_over = false;
     ring.start(1);
     ring.run(500 * kMillisecond);
     EXPECT_FALSE(ring[1].core.is_member());
     ring[0].hands_over = true;
-    EXPECT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 500 * kMillisecond));
+    EXPECT_TRUE(ring.becomes_whole(500 * kMillisecond));
 }
 
 TEST(Core, gives_a_bank_that_is_behind_the_streams_as_what_it_is) {
     Ring ring(3);
-    ring.start(0);
-    ring.start(1);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(2);
     ring[0].holds_back = true;
     for (int i = 0; i < 20; ++i) ring.write_something(1);
     ring.run(kMillisecond);
@@ -149,73 +145,65 @@ TEST(Core, gives_a_bank_that_is_behind_the_streams_as_what_it_is) {
     EXPECT_FALSE(late.core.is_member()) << "the bank given lacks what came before the admission";
     ring[0].holds_back = false;
     ring[0].show_held();
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole());
     ring.expect_equal_banks();
 }
 
 TEST(Core, notices_that_another_is_dead_and_takes_it_in_again_as_a_new_incarnation) {
     Ring ring(3);
-    for (unsigned n = 0; n < 3; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(3);
     for (int i = 0; i < 50; ++i) {
         ring.write_something(2);
         ring.run(20'000);
     }
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 100 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole(100 * kMillisecond));
     ring.kill(2);
     while (ring[0].core.has_room(8)) ring.write_something(0);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 200 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole(200 * kMillisecond));
     EXPECT_EQ(ring[0].left, std::vector<unsigned>{2});
     EXPECT_TRUE(ring[0].core.has_room(8)) << "the dead hold nobody up";
     Ring::Node& again = ring.start(2);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole());
     EXPECT_EQ(again.words, ring[0].words);
     EXPECT_NE(again.words[2 * kShare + 1] | again.words[2 * kShare + 60], 0U) << "its own, too";
 }
 
 TEST(Core, a_node_that_comes_back_at_once_is_known_to_have_been_away) {
     Ring ring(3);
-    for (unsigned n = 0; n < 3; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(3);
     ring.kill(1);
     ring.start(1);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole());
     EXPECT_EQ(ring[0].left, std::vector<unsigned>{1});
     EXPECT_EQ(ring[0].came, (std::vector<unsigned>{1, 2, 1}));
 }
 
 TEST(Core, a_node_on_the_higher_side_of_a_cut_that_was_too_long_joins_again) {
     Ring ring(4);
-    for (unsigned n = 0; n < 4; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
-    bool is_cut = true;
-    ring.is_cut = [&](unsigned from, unsigned to) { return is_cut && from / 2 != to / 2; };
+    ring.start_ring(4);
+    ring.is_cut = [&](unsigned from, unsigned to) { return from / 2 != to / 2; };
     for (int i = 0; i < 400; ++i) {
         ring.write_something(static_cast<unsigned>(i % 4));
         ring.run(kMillisecond);
     }
     EXPECT_EQ(ring[0].core.view().size(), 2U);
     EXPECT_EQ(ring[3].core.view().size(), 2U);
-    is_cut = false;
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
-    EXPECT_EQ(ring[0].dropped + ring[1].dropped, 0U);
-    EXPECT_EQ(ring[2].dropped, 1U);
-    EXPECT_EQ(ring[3].dropped, 1U);
+    ring.mend_all();
+    ASSERT_TRUE(ring.becomes_whole());
+    ring.expect_dropped({2, 3});
     ring.expect_equal_banks();
 }
 
 TEST(Core, a_node_that_nobody_hears_any_more_learns_that_it_was_dropped) {
     Ring ring(3);
-    for (unsigned n = 0; n < 3; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
-    bool is_cut = true;
-    ring.is_cut = [&](unsigned from, unsigned) { return is_cut && from == 1; };
+    ring.start_ring(3);
+    ring.is_cut = [&](unsigned from, unsigned) { return from == 1; };
     ring.run(300 * kMillisecond);
-    EXPECT_EQ(ring[1].dropped, 1U);
+    ring.expect_dropped({1});
     // Nobody answers it, so all that it hears might be recorded: it forms a ring, which does not
     // stand.
-    is_cut = false;
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    ring.mend_all();
+    ASSERT_TRUE(ring.becomes_whole());
     EXPECT_EQ(ring[0].dropped + ring[2].dropped, 0U);
     ring.expect_equal_banks();
 }
@@ -225,36 +213,28 @@ TEST(Core, a_node_that_was_away_goes_whatever_its_number_and_undoes_nothing) {
         for (unsigned away = 0; away < count; ++away) {
             SCOPED_TRACE(testing::Message() << away << " of " << count);
             Ring ring(count);
-            for (unsigned n = 0; n < count; ++n) ring.start(n);
-            ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+            ring.start_ring(count);
             ring.pause(away, ring.now + 400 * kMillisecond);
             const unsigned other = (away + 1) % count;
-            for (int i = 0; i < 350; ++i) {
-                ring.write_something(other);
-                ring.run(kMillisecond);
-            }
+            ring.write_for(350, {other});
             const std::vector<std::uint32_t> written = ring[other].words;
             ASSERT_TRUE(ring.run_until([&] { return ring.is_whole() && !ring.is_paused(away); },
                                        2000 * kMillisecond));
-            EXPECT_EQ(ring[away].dropped, 1U);
-            for (unsigned n = 0; n < count; ++n) {
-                EXPECT_EQ(ring[n].dropped, n == away ? 1U : 0U) << n;
-                EXPECT_EQ(ring[n].words, written) << n;
-            }
+            ring.expect_dropped({away});
+            for (unsigned n = 0; n < count; ++n) EXPECT_EQ(ring[n].words, written) << n;
         }
     }
 }
 
 TEST(Core, stopped_together_with_all_others_goes_on) {
     Ring ring(3);
-    for (unsigned n = 0; n < 3; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(3);
     ring.write_something(2);
     ring.run(10 * kMillisecond);
     for (unsigned n = 0; n < 3; ++n) ring.pause(n, ring.now + 500 * kMillisecond + n * 1000);
     ring.run(1500 * kMillisecond);
     EXPECT_TRUE(ring.is_whole());
-    EXPECT_EQ(ring[0].dropped + ring[1].dropped + ring[2].dropped, 0U);
+    ring.expect_dropped({});
 }
 
 TEST(Core, a_node_of_the_older_of_two_rings_stays_though_both_have_written) {
@@ -263,38 +243,31 @@ TEST(Core, a_node_of_the_older_of_two_rings_stays_though_both_have_written) {
         for (unsigned n = 0; n < 3; ++n) {
             if (n != apart) ring.start(n);
         }
-        ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
-        bool is_cut = true;
-        ring.is_cut = [&](unsigned from, unsigned to) {
-            return is_cut && (from == apart || to == apart);
-        };
+        ASSERT_TRUE(ring.becomes_whole());
+        ring.is_cut = [&](unsigned from, unsigned to) { return (from == apart || to == apart); };
         ring.start(apart);
-        ASSERT_TRUE(ring.run_until([&] { return ring[apart].core.is_member(); }, 2 * kFormNs));
+        ASSERT_TRUE(ring.becomes_member(apart));
         for (unsigned n = 0; n < 3; ++n) ring.write_something(n);
         ring.run(10 * kMillisecond);
         const std::vector<std::uint32_t> written = ring[1].words;
-        is_cut = false;
-        ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
-        for (unsigned n = 0; n < 3; ++n) {
-            EXPECT_EQ(ring[n].words, written) << n;
-            EXPECT_EQ(ring[n].dropped, n == apart ? 1U : 0U) << n;
-        }
+        ring.mend_all();
+        ASSERT_TRUE(ring.becomes_whole());
+        for (unsigned n = 0; n < 3; ++n) EXPECT_EQ(ring[n].words, written) << n;
+        ring.expect_dropped({apart});
     }
 }
 
 TEST(Core, is_not_moved_by_what_was_recorded_in_another_session) {
     Ring ring(3);
     ring.records = true;
-    for (unsigned n = 0; n < 3; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(3);
     for (unsigned n = 0; n < 3; ++n) ring.write_something(n);
     ring.run(200 * kMillisecond);
     for (unsigned n = 0; n < 3; ++n) ring.kill(n);
     ring.records = false;
     const auto recorded = std::exchange(ring.recorded, {});
     ring.run(1000 * kMillisecond);
-    for (unsigned n = 0; n < 2; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(2);
     for (int times = 0; times < 10; ++times) {
         for (const auto& datagram : recorded) {
             ring.play(datagram);
@@ -303,7 +276,7 @@ TEST(Core, is_not_moved_by_what_was_recorded_in_another_session) {
         ring.write_something(0);
     }
     ring.run(10 * kMillisecond);
-    EXPECT_EQ(ring[0].dropped + ring[1].dropped, 0U);
+    ring.expect_dropped({});
     EXPECT_TRUE(ring[0].left.empty());
     EXPECT_FALSE(ring[0].core.exchange().out().receivers().contains(2));
     EXPECT_TRUE(ring.is_whole()) << ring.describe();
@@ -319,11 +292,10 @@ TEST(Core, is_not_moved_by_what_was_recorded_in_another_session) {
 
 TEST(Core, a_node_whose_clock_was_set_back_comes_back) {
     Ring ring(2);
-    for (unsigned n = 0; n < 2; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(2);
     ring.kill(1);
     ring.all[1] = std::make_unique<Ring::Node>(ring, 1, 5);  // an incarnation below all that were
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole());
     EXPECT_EQ(ring[1].core.incarnation(), 5U);
 }
 
@@ -331,7 +303,7 @@ TEST(Core, a_node_whose_clock_was_set_back_comes_back) {
 TEST(Core, a_node_with_a_number_that_another_process_has_says_so_and_forms_no_ring) {
     Ring ring(2);
     ring.start(0);
-    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.is_member(); }, 2 * kFormNs));
+    ASSERT_TRUE(ring.becomes_member(0));
     Ring::Node second(ring, 0, 100'000'000'000);
     for (int i = 0; i < 2000; ++i) {
         ring.run(kMillisecond);
@@ -352,97 +324,74 @@ TEST(Core, a_node_with_a_number_that_another_process_has_says_so_and_forms_no_ri
 TEST(Core, a_node_that_formed_a_ring_because_it_heard_nobody_joins_the_older_one) {
     Ring ring(3);
     for (unsigned n = 1; n < 3; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole());
     ring.write_something(1);
     const std::vector<std::uint32_t> written = ring[1].words;
-    bool is_cut = true;
-    ring.is_cut = [&](unsigned from, unsigned to) { return is_cut && (from == 0 || to == 0); };
+    ring.is_cut = [&](unsigned from, unsigned to) { return from == 0 || to == 0; };
     ring.start(0);
-    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.is_member(); }, 2 * kFormNs));
-    is_cut = false;
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
-    EXPECT_EQ(ring[0].words, written);
-    EXPECT_EQ(ring[0].dropped, 1U);
-    EXPECT_EQ(ring[1].dropped + ring[2].dropped, 0U);
+    ASSERT_TRUE(ring.becomes_member(0));
+    ring.mend_all();
+    ASSERT_TRUE(ring.becomes_whole());
+    EXPECT_EQ(ring[0].words, written) << 0;
+    ring.expect_dropped({0});
 }
 
 TEST(Core, a_node_that_hears_a_member_again_that_it_gave_up_while_joining_begins_again) {
     Ring ring(3);
-    for (unsigned n = 0; n < 2; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(2);
     // The donor is not heard, so it goes on joining; then the other member is not heard, either.
     bool hears_0 = false, hears_1 = true;
     ring.is_cut = [&](unsigned from, unsigned to) {
         return to == 2 && (from == 0 ? !hears_0 : !hears_1);
     };
     ring.start(2);
-    const auto write_for = [&](unsigned milliseconds) {
-        for (; milliseconds > 0; --milliseconds) {
-            ring.write_something(1);
-            ring.run(kMillisecond);
-        }
-    };
-    write_for(30);
+    ring.write_for(30, {1});
     EXPECT_TRUE(ring[2].core.exchange().takes(1));
     hears_1 = false;
-    write_for(150);
+    ring.write_for(150, {1});
     EXPECT_FALSE(ring[2].core.exchange().takes(1));
     hears_0 = hears_1 = true;
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond))
-        << ring.describe();
+    ASSERT_TRUE(ring.becomes_whole()) << ring.describe();
     ring.expect_equal_banks();
 }
 
 TEST(Core, a_node_that_has_writes_of_a_ring_that_is_gone_takes_the_new_ones_bank) {
     Ring ring(3);
-    for (unsigned n = 0; n < 2; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
-    bool is_cut = true;
-    ring.is_cut = [&](unsigned from, unsigned to) { return is_cut && from == 0 && to == 2; };
+    ring.start_ring(2);
+    ring.is_cut = [&](unsigned from, unsigned to) { return from == 0 && to == 2; };
     ring.start(2);
     ring.run(20 * kMillisecond);
-    for (int i = 0; i < 20; ++i) {
-        ring.write_something(1);
-        ring.run(kMillisecond);
-    }
+    ring.write_for(20, {1});
     EXPECT_FALSE(ring[2].core.is_member());
     EXPECT_NE(ring[2].words, std::vector<std::uint32_t>(kBankWords));
     ring.kill(0);
     ring.kill(1);
-    is_cut = false;
+    ring.mend_all();
     ring.start(0);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole());
     ring.expect_equal_banks();
 }
 
 TEST(Core, a_node_that_has_given_up_a_member_gets_forwarded_what_another_still_hears) {
     Ring ring(3);
-    for (unsigned n = 0; n < 3; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(3);
     ring.is_cut = [&](unsigned from, unsigned to) { return from + to == 3; };
-    const auto write_for = [&](unsigned milliseconds) {
-        for (; milliseconds > 0; --milliseconds) {
-            ring.write_something(2);
-            ring.run(kMillisecond);
-        }
-    };
-    write_for(400);
+    ring.write_for(400, {2});
     EXPECT_FALSE(ring[1].core.view().contains(2));
     EXPECT_TRUE(ring[0].core.view().contains(2));
     EXPECT_EQ(ring[1].words, ring[0].words) << "it is given what the other hears";
     EXPECT_EQ(ring[1].dropped, 0U);
-    write_for(400);
+    ring.write_for(400, {2});
     EXPECT_EQ(ring[2].dropped, 1U) << "of two that do not hear each other the lower one stands";
     ring.kill(2);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    ASSERT_TRUE(ring.becomes_whole());
     EXPECT_EQ(ring[0].dropped, 0U);
     ring.expect_equal_banks();
 }
 
 TEST(Core, applies_nothing_of_a_node_of_another_ring_that_it_met_while_that_joined) {
     Ring ring(3);
-    for (unsigned n = 0; n < 2; ++n) ring.start(n);
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.start_ring(2);
     ring.write_something(0);
     // It meets one member, and then its joins are heard, but it hears nobody; and it is not heard
     // while it forms a ring.
@@ -463,8 +412,8 @@ TEST(Core, applies_nothing_of_a_node_of_another_ring_that_it_met_while_that_join
     EXPECT_EQ(ring[1].words, ring[0].words);
     ring.run(2 * kStatusNs);
     EXPECT_FALSE(ring[1].core.exchange().takes(2)) << "the older ring stands";
-    ring.is_cut = [](unsigned, unsigned) { return false; };
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    ring.mend_all();
+    ASSERT_TRUE(ring.becomes_whole());
     EXPECT_EQ(ring[0].dropped + ring[1].dropped, 0U);
     ring.expect_equal_banks();
 }
@@ -474,7 +423,7 @@ TEST(Core, a_node_that_took_a_stream_without_being_heard_is_told_again_from_wher
     bool hears_0 = true, hears_1 = true;
     ring.is_cut = [&](unsigned, unsigned to) { return to == 0 ? !hears_1 : !hears_0; };
     ring.start(0);
-    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.is_member(); }, 2 * kFormNs));
+    ASSERT_TRUE(ring.becomes_member(0));
     ring.start(1);
     for (int i = 0; i < 1000 && !ring[0].core.exchange().takes(1); ++i) {
         ring.run(1000);
@@ -485,8 +434,7 @@ TEST(Core, a_node_that_took_a_stream_without_being_heard_is_told_again_from_wher
     for (int i = 0; i < 5; ++i) ring.write_something(0);
     EXPECT_FALSE(ring[1].core.exchange().takes(0));
     hears_0 = true;
-    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond))
-        << ring.describe();
+    ASSERT_TRUE(ring.becomes_whole()) << ring.describe();
     ring.expect_equal_banks();
 }
 
@@ -528,7 +476,7 @@ TEST(Core, a_node_with_others_ends_whole_and_with_equal_banks_whatever_happened)
         for (unsigned n = 0; n < count; ++n) {
             if (!ring.all[n]) ring.start(n);
         }
-        ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 20'000 * kMillisecond))
+        ASSERT_TRUE(ring.becomes_whole(20'000 * kMillisecond))
             << "seed " << seed << ring.describe();
         ring.expect_equal_banks();
     }

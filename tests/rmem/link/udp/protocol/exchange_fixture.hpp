@@ -139,6 +139,12 @@ public:
 
     Exchange& operator[](unsigned node) { return all[node]->exchange; }
 
+    /// In a datagram of its own.
+    void write_word(unsigned node, std::size_t at, std::uint32_t value) {
+        all[node]->exchange.write(at, 1, &value, now);
+        all[node]->exchange.commit(now);
+    }
+
     /// All datagrams.
     std::deque<std::vector<std::byte>>& sent() {
         collect();

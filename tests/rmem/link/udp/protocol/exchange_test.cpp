@@ -76,8 +76,7 @@ TEST(Exchange, an_exchange_of_two_that_answer_each_other_needs_no_datagram_but_t
     Hosts hosts(2);
     for (std::uint32_t i = 1; i <= 100; ++i) {
         const unsigned n = i % 2;
-        hosts[n].write(n, 1, &i, hosts.now);
-        hosts[n].commit(hosts.now);
+        hosts.write_word(n, n, i);
         hosts.run(hosts.now + 5001);
         EXPECT_EQ(hosts.all[1 - n]->bank[n], i);
     }
@@ -126,9 +125,7 @@ TEST(Exchange, cuts_a_write_that_is_larger_than_a_datagram) {
 
 /// Until all have it, and before anybody must acknowledge it.
 void send_word(Hosts& hosts, unsigned node) {
-    const std::uint32_t value = 1;
-    hosts[node].write(node, 1, &value, hosts.now);
-    hosts[node].commit(hosts.now);
+    hosts.write_word(node, node, 1);
     hosts.run(hosts.now + 6000);
 }
 
@@ -193,23 +190,24 @@ std::size_t longest(const std::deque<std::vector<std::byte>>& sent) {
     return most;
 }
 
+/// The longest datagram of those by which the node writes all of its bank.
+std::size_t longest_of_all(Hosts& hosts, unsigned node) {
+    hosts.sent().clear();
+    hosts[node].write(0, kBankWords, hosts.all[node]->bank.data(), hosts.now);
+    hosts[node].commit(hosts.now);
+    EXPECT_TRUE(hosts.settle(50'000'000));
+    return longest(hosts.sent());
+}
+
 TEST(Exchange, sends_datagrams_as_long_as_reach_all_receivers) {
     Hosts hosts(3, {}, 1, 64, true, {4000, 3000, 2000});
-    const auto write_all = [&](unsigned node) {
-        hosts.sent().clear();
-        hosts[node].write(0, kBankWords, hosts.all[node]->bank.data(), hosts.now);
-        hosts[node].commit(hosts.now);
-        EXPECT_TRUE(hosts.settle(50'000'000));
-        return longest(hosts.sent());
-    };
     hosts.show_lengths();
-    for (unsigned node = 0; node < 2; ++node) {
-        EXPECT_EQ(write_all(node), kDefaultPayload) << "nothing longer came to node 2";
-    }
-    EXPECT_EQ(write_all(2), 2000U) << "the others hear it";
-    for (unsigned node = 0; node < 2; ++node) hosts[node].end(2, {}, hosts.now);
-    EXPECT_EQ(write_all(0), 2000U) << "as node 2 had sent to node 1";
-    EXPECT_EQ(write_all(1), 3000U);
+    for (const unsigned node : {0U, 1U})
+        EXPECT_EQ(longest_of_all(hosts, node), kDefaultPayload) << "nothing longer came to node 2";
+    EXPECT_EQ(longest_of_all(hosts, 2), 2000U) << "the others hear it";
+    for (const unsigned node : {0U, 1U}) hosts[node].end(2, {}, hosts.now);
+    EXPECT_EQ(longest_of_all(hosts, 0), 2000U) << "as node 2 had sent to node 1";
+    EXPECT_EQ(longest_of_all(hosts, 1), 3000U);
     EXPECT_EQ(hosts.all[1]->bank, hosts.all[0]->bank);
 }
 
@@ -267,20 +265,13 @@ TEST(Exchange, takes_no_batch_that_it_could_not_forward) {
 /// The interface says more than a switch behind it carries.
 TEST(Exchange, believes_in_long_datagrams_when_one_has_come) {
     Hosts hosts(2, {}, 1, 64, true, {4000, 4000});
-    const auto longest_of_all = [&] {
-        hosts.sent().clear();
-        hosts[0].write(0, kBankWords, hosts.all[0]->bank.data(), hosts.now);
-        hosts[0].commit(hosts.now);
-        EXPECT_TRUE(hosts.settle(50'000'000));
-        return longest(hosts.sent());
-    };
-    EXPECT_EQ(longest_of_all(), kDefaultPayload);
+    EXPECT_EQ(longest_of_all(hosts, 0), kDefaultPayload);
     hosts[0].begin_other(hosts.now);
     hosts[0].send_other_at_length(hosts.now);
     EXPECT_EQ(longest(hosts.sent()), 4000U);
     hosts.run(hosts.now + 10'000);
     send_word(hosts, 1);  // by which it says so
-    EXPECT_EQ(longest_of_all(), 4000U);
+    EXPECT_EQ(longest_of_all(hosts, 0), 4000U);
     hosts.sent().clear();
     hosts[0].begin_other(hosts.now);
     hosts[0].send_other_at_length(hosts.now);
@@ -306,8 +297,7 @@ TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it)
     std::uint32_t value = 0;
     while (hosts[0].has_room(1)) {
         ASSERT_LT(++value, 100U);
-        hosts[0].write(0, 1, &value, hosts.now);
-        hosts[0].commit(hosts.now);
+        hosts.write_word(0, 0, value);
         hosts.run(hosts.now + 100'000);
     }
     hosts.run(hosts.now + 50'000'000);
@@ -323,8 +313,7 @@ TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_deferred) {
     std::uint32_t value = 0;
     while (hosts[0].has_room(1)) {
         ASSERT_LT(++value, 100U);
-        hosts[0].write(0, 1, &value, hosts.now);
-        hosts[0].commit(hosts.now);
+        hosts.write_word(0, 0, value);
         ++slow.not_published;
         hosts.run(hosts.now + 100'000);
     }
@@ -344,10 +333,8 @@ TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_deferred) {
 
 TEST(Exchange, acknowledges_at_once_when_a_quarter_of_the_window_is_open) {
     Hosts hosts(2, {}, 1, 64);
-    const std::uint32_t value = 1;
     for (unsigned i = 0; i < 64 / kAcksAWindow; ++i) {
-        hosts[0].write(0, 1, &value, hosts.now);
-        hosts[0].commit(hosts.now);
+        hosts.write_word(0, 0, 1);
     }
     const std::int64_t there_and_back = 12'000;
     static_assert(there_and_back < kAckNs);
@@ -377,14 +364,11 @@ void say_what_has_ended(Hosts& hosts, std::initializer_list<unsigned> nodes) {
 TEST(Exchange, gets_from_the_other_survivor_what_a_dead_node_could_tell_only_that_one) {
     Hosts hosts(3);
     hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 && to == 2; };
-    const std::uint32_t value = 7;
-    hosts[0].write(3, 1, &value, hosts.now);
-    hosts[0].commit(hosts.now);
+    hosts.write_word(0, 3, 7);
     hosts.run(hosts.now + 6000);
     hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 || to == 0; };
     NodeSet survivors;
-    survivors.insert(1);
-    survivors.insert(2);
+    for (const unsigned n : {1U, 2U}) survivors.insert(n);
     for (const unsigned n : {1U, 2U}) hosts[n].end(0, survivors, hosts.now);
     EXPECT_EQ(hosts.all[2]->bank[3], 0U);
     EXPECT_FALSE(hosts[1].is_completed(0, hosts.now));
@@ -398,9 +382,7 @@ TEST(Exchange, gets_from_the_other_survivor_what_a_dead_node_could_tell_only_tha
 TEST(Exchange, knows_who_has_more_of_a_dead_node_than_it_could_get) {
     Hosts hosts(3);
     hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 && to == 2; };
-    const std::uint32_t value = 7;
-    hosts[0].write(3, 1, &value, hosts.now);
-    hosts[0].commit(hosts.now);
+    hosts.write_word(0, 3, 7);
     hosts.run(hosts.now + 6000);
     hosts.is_cut = [](unsigned, unsigned) { return true; };
     hosts[2].end(0, {}, hosts.now);
@@ -419,9 +401,7 @@ TEST(Exchange, knows_who_has_more_of_a_dead_node_than_it_could_get) {
 
 TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_incarnation) {
     Hosts hosts(2);
-    std::uint32_t value = 1;
-    hosts[0].write(0, 1, &value, hosts.now);
-    hosts[0].commit(hosts.now);
+    hosts.write_word(0, 0, 1);
     ASSERT_TRUE(hosts.settle(1'000'000));
     const std::uint64_t taken = hosts[1].counters().datagrams_taken;
     hosts[1].on_datagram(hosts.sent().front(), hosts.now);
@@ -432,7 +412,8 @@ TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_incarnation) {
     config.incarnation = 99;
     Hosts::Host former(hosts, config);
     former.exchange.begin(1, 101, 1, hosts.now);
-    former.exchange.write(0, 1, &(value = 666), hosts.now);
+    const std::uint32_t value = 666;
+    former.exchange.write(0, 1, &value, hosts.now);
     former.exchange.commit(hosts.now);
     hosts.run(hosts.now + 1'000'000);
     EXPECT_GE(hosts[1].counters().strangers, 1U);
@@ -442,11 +423,9 @@ TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_incarnation) {
 /// All that two hosts say who believe each other, with a write by the first.
 std::deque<std::vector<std::byte>> recorded_session() {
     Hosts hosts(2);
-    const std::uint32_t value = 666;
     hosts.sent().clear();
     hosts.introduce();
-    hosts[0].write(0, 1, &value, hosts.now);
-    hosts[0].commit(hosts.now);
+    hosts.write_word(0, 0, 666);
     EXPECT_TRUE(hosts.settle(1'000'000));
     return hosts.sent();
 }
@@ -477,10 +456,8 @@ TEST(Exchange, believes_no_incarnation_for_what_it_said_in_another_session) {
 
 TEST(Exchange, takes_nothing_that_an_incarnation_had_sent_before_it_was_believed) {
     Hosts hosts(2);
-    const std::uint32_t value = 666;
     hosts.is_cut = [](unsigned, unsigned) { return true; };
-    hosts[0].write(0, 1, &value, hosts.now);
-    hosts[0].commit(hosts.now);
+    hosts.write_word(0, 0, 666);
     const std::vector<std::byte> held_back = hosts.sent().back();
     hosts.is_cut = [](unsigned, unsigned) { return false; };
     hosts[1].doubt(0, 100);
@@ -545,8 +522,7 @@ TEST(Exchange, takes_nothing_from_a_node_with_another_key_or_none) {
     stranger.exchange.commit(1);
     hosts[1].on_datagram(strangers.sent().back(), hosts.now);
     EXPECT_EQ(hosts[1].counters().wrong_tag, 1U);
-    open[0].write(0, 1, &value, 1);
-    open[0].commit(1);
+    open.write_word(0, 0, value);
     hosts[1].on_datagram(open.sent().back(), hosts.now);
     EXPECT_EQ(hosts[1].counters().unsigned_, 1U);
     open[1].on_datagram(strangers.sent().back(), open.now);
@@ -557,9 +533,7 @@ TEST(Exchange, takes_nothing_from_a_node_with_another_key_or_none) {
 
 TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
     Hosts hosts(2);
-    const std::uint32_t value = 5;
-    hosts[0].write(0, 1, &value, hosts.now);
-    hosts[0].commit(hosts.now);
+    hosts.write_word(0, 0, 5);
     const std::vector<std::byte> good = hosts.sent().front();
     const std::uint64_t taken = hosts[1].counters().datagrams_taken;
     for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
@@ -578,9 +552,7 @@ TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
 
 TEST(Exchange, applies_no_write_beyond_the_bank) {
     Hosts hosts(2);
-    const std::uint32_t value = 5;
-    hosts[0].write(kBankWords, 1, &value, hosts.now);
-    hosts[0].commit(hosts.now);
+    hosts.write_word(0, kBankWords, 5);
     hosts.run(hosts.now + 10'000);
     EXPECT_EQ(hosts[1].counters().outside, 1U);
     EXPECT_TRUE(hosts.all[1]->applied.empty());
