@@ -186,14 +186,11 @@ TEST_P(NodeTorn, each_word_of_a_block_that_two_write_is_of_one_of_them) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Direct, NodeTorn, conformance_cases(LinkKind::direct, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Ring, NodeTorn,
-                         conformance_cases(LinkKind::ring, {"none", "scramnet-burst-plus"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Fabric, NodeTorn, conformance_cases(LinkKind::fabric, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Udp, NodeTorn, conformance_cases(LinkKind::udp, {"none"}),
+INSTANTIATE_TEST_SUITE_P(EachLink, NodeTorn,
+                         conformance_on({{LinkKind::direct, {"none"}},
+                                         {LinkKind::ring, {"none", "scramnet-burst-plus"}},
+                                         {LinkKind::fabric, {"none"}},
+                                         {LinkKind::udp, {"none"}}}),
                          conformance_case_name);
 
 }  // namespace

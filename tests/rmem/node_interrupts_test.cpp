@@ -158,17 +158,12 @@ TEST_P(NodeInterrupts, a_callback_gets_each_while_its_program_waits_for_a_word) 
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Direct, NodeInterrupts, conformance_cases(LinkKind::direct, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Ring, NodeInterrupts,
-                         conformance_cases(LinkKind::ring, {"none", "scramnet-burst"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Fabric, NodeInterrupts, conformance_cases(LinkKind::fabric, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Udp, NodeInterrupts, conformance_cases(LinkKind::udp, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Sim, NodeInterrupts,
-                         conformance_cases(LinkKind::sim, {"none", "scramnet-burst"}),
+INSTANTIATE_TEST_SUITE_P(EachLink, NodeInterrupts,
+                         conformance_on({{LinkKind::direct, {"none"}},
+                                         {LinkKind::ring, {"none", "scramnet-burst"}},
+                                         {LinkKind::fabric, {"none"}},
+                                         {LinkKind::udp, {"none"}},
+                                         {LinkKind::sim, {"none", "scramnet-burst"}}}),
                          conformance_case_name);
 
 // ---- Two ranks of one node

@@ -374,22 +374,15 @@ TEST_P(NodeSleeping, a_sleeper_is_not_woken_for_words_that_it_does_not_wait_for)
 
 // ---- Where
 
-INSTANTIATE_TEST_SUITE_P(Direct, NodeWaiting, conformance_cases(LinkKind::direct, {"none"}),
+INSTANTIATE_TEST_SUITE_P(EachLink, NodeWaiting,
+                         conformance_on({{LinkKind::direct, {"none"}},
+                                         {LinkKind::ring, {"none", "scramnet-burst"}},
+                                         {LinkKind::fabric, {"none"}},
+                                         {LinkKind::udp, {"none", "scramnet-burst"}},
+                                         {LinkKind::sim, {"none", "scramnet-burst"}}}),
                          conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Ring, NodeWaiting,
-                         conformance_cases(LinkKind::ring, {"none", "scramnet-burst"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Fabric, NodeWaiting, conformance_cases(LinkKind::fabric, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Udp, NodeWaiting,
-                         conformance_cases(LinkKind::udp, {"none", "scramnet-burst"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Sim, NodeWaiting,
-                         conformance_cases(LinkKind::sim, {"none", "scramnet-burst"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Direct, NodeSleeping, conformance_cases(LinkKind::direct, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Ring, NodeSleeping, conformance_cases(LinkKind::ring, {"none"}),
+INSTANTIATE_TEST_SUITE_P(EachLink, NodeSleeping,
+                         conformance_on({{LinkKind::direct, {"none"}}, {LinkKind::ring, {"none"}}}),
                          conformance_case_name);
 
 }  // namespace

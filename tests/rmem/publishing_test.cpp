@@ -206,15 +206,12 @@ TEST_P(Publishing, places_that_cannot_be_are_refused) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Direct, Publishing, conformance_cases(LinkKind::direct, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Ring, Publishing, conformance_cases(LinkKind::ring, {"none", "gt200"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Udp, Publishing, conformance_cases(LinkKind::udp, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Fabric, Publishing, conformance_cases(LinkKind::fabric, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Sim, Publishing, conformance_cases(LinkKind::sim, {"gt200"}),
+INSTANTIATE_TEST_SUITE_P(EachLink, Publishing,
+                         conformance_on({{LinkKind::direct, {"none"}},
+                                         {LinkKind::ring, {"none", "gt200"}},
+                                         {LinkKind::udp, {"none"}},
+                                         {LinkKind::fabric, {"none"}},
+                                         {LinkKind::sim, {"gt200"}}}),
                          conformance_case_name);
 
 }  // namespace

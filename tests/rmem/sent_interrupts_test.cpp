@@ -37,16 +37,12 @@ protected:
     }
     static void expect_none(Self& self) { EXPECT_FALSE(self.node.next_interrupt(Deadline::now())); }
 };
-INSTANTIATE_TEST_SUITE_P(Direct, SentInterrupts, conformance_cases(LinkKind::direct, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Ring, SentInterrupts,
-                         conformance_cases(LinkKind::ring, {"none", "scramnet-burst"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Fabric, SentInterrupts, conformance_cases(LinkKind::fabric, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Udp, SentInterrupts, conformance_cases(LinkKind::udp, {"none"}),
-                         conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Sim, SentInterrupts, conformance_cases(LinkKind::sim, {"scramnet-burst"}),
+INSTANTIATE_TEST_SUITE_P(EachLink, SentInterrupts,
+                         conformance_on({{LinkKind::direct, {"none"}},
+                                         {LinkKind::ring, {"none", "scramnet-burst"}},
+                                         {LinkKind::fabric, {"none"}},
+                                         {LinkKind::udp, {"none"}},
+                                         {LinkKind::sim, {"scramnet-burst"}}}),
                          conformance_case_name);
 
 TEST_P(SentInterrupts, come_to_one_node_or_to_all_others) {

@@ -3,8 +3,8 @@
 
 /// Every link's duties to its nodes, as tests that run on each of them.
 ///
-///     INSTANTIATE_TEST_SUITE_P(Direct, LinkConformance, conformance_cases(LinkKind::direct,
-///     {"none"}),
+///     INSTANTIATE_TEST_SUITE_P(EachLink, LinkConformance,
+///                              conformance_on({{LinkKind::direct, {"none"}}}),
 ///                              conformance_case_name);
 ///
 /// Bodies run once per node (tests/support/link_nodes.hpp).

@@ -34,6 +34,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rmem::test {
@@ -58,15 +59,19 @@ inline std::string conformance_case_name(const ::testing::TestParamInfo<LinkCase
     return name;
 }
 
-inline auto conformance_cases(LinkKind link, const std::vector<std::string>& timings) {
+/// Each of these links with each of its timings, in each of the ways in which its nodes are made.
+inline auto conformance_on(
+    const std::vector<std::pair<LinkKind, std::vector<std::string>>>& links) {
     std::vector<LinkCase> cases;
-    for (const auto& timing : timings) {
-        if (link == LinkKind::sim) {
-            cases.push_back({link, timing, LinkHost::world});
-            continue;
+    for (const auto& [link, timings] : links) {
+        for (const auto& timing : timings) {
+            if (link == LinkKind::sim) {
+                cases.push_back({link, timing, LinkHost::world});
+                continue;
+            }
+            cases.push_back({link, timing, LinkHost::threads});
+            if (!kThreadSanitizer) cases.push_back({link, timing, LinkHost::processes});
         }
-        cases.push_back({link, timing, LinkHost::threads});
-        if (!kThreadSanitizer) cases.push_back({link, timing, LinkHost::processes});
     }
     return ::testing::ValuesIn(cases);
 }
