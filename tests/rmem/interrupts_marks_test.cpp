@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,12 +26,18 @@ class InterruptMarks : public ::testing::Test {
 protected:
     RingName name;
 
-    std::shared_ptr<Ring> open() const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = 3;
-        config.user_bytes = 4096;
-        return Ring::open(config, Deadline::never());
+    std::shared_ptr<Ring> open() const { return Ring::open(name.config(3), Deadline::never()); }
+    /// A process that has joined as that rank of that node and has a board does this, with this
+    /// variable set to the mark.
+    Child as_rank(unsigned rank, const std::function<void(Ring&, InterruptBoard&)>& body,
+                  const char* variable = nullptr, const std::string& mark = "") const {
+        return Child([&] {
+            if (variable != nullptr) ::setenv(variable, mark.c_str(), 1);
+            const auto ring = open();
+            const Membership member(ring, {rank, rank});
+            InterruptBoard board(*ring, rank, rank);
+            body(*ring, board);
+        });
     }
     static void write(Ring& ring, InterruptBoard& board, unsigned node, std::uint32_t value) {
         reinterpret_cast<std::atomic<std::uint32_t>*>(ring.bank(node))->store(value);
@@ -44,10 +51,7 @@ TEST_P(EachInterruptMark, a_process_killed_there_costs_at_most_its_own_interrupt
     const bool kills_watcher = GetParam() == "interrupt.guarded";
     const bool kills_reader = GetParam() == "interrupt.reading";
     SharedValue<std::atomic<int>> stage;
-    Child reader([&] {
-        const auto ring = open();
-        const Membership member(ring, {0, 0});
-        InterruptBoard board(*ring, 0, 0);
+    Child reader = as_rank(0, [&](Ring&, InterruptBoard& board) {
         board.watch(0, 4, Trigger::any_write);
         *stage = 1;
         ASSERT_TRUE(eventually([&] { return *stage == 2; }));
@@ -60,18 +64,15 @@ TEST_P(EachInterruptMark, a_process_killed_there_costs_at_most_its_own_interrupt
         EXPECT_FALSE(board.pending());
     });
     ASSERT_TRUE(eventually([&] { return *stage == 1; }));
-    Child killed([&] {
-        ::setenv("RMEM_KILL_AT", GetParam().c_str(), 1);
-        const auto ring = open();
-        const Membership member(ring, {1, 1});
-        InterruptBoard board(*ring, 1, 1);
+    const auto kill = [&](Ring& ring, InterruptBoard& board) {
         if (kills_watcher || kills_reader) board.watch(0, 4, Trigger::any_write);
-        write(*ring, board, 1, 11);
+        write(ring, board, 1, 11);
         if (kills_reader) {
             board.applied(2, 0, 4, false);
             board.take();
         }
-    });
+    };
+    Child killed = as_rank(1, kill, "RMEM_KILL_AT", GetParam());
     EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
     Child survivor([&] {
         const auto ring = open();
@@ -94,10 +95,7 @@ TEST_P(EachInterruptMark, a_queue_goes_round_and_past_the_place_of_one_killed_or
     constexpr std::uint32_t kWrites = kLaps * kInterruptQueueEntries;
     for (const bool is_killed : {true, false}) {
         SharedValue<std::atomic<int>> stage;
-        Child reader([&] {
-            const auto ring = open();
-            const Membership member(ring, {0, 0});
-            InterruptBoard board(*ring, 0, 0);
+        Child reader = as_rank(0, [&](Ring&, InterruptBoard& board) {
             board.watch(0, 4, Trigger::any_write);
             std::uint64_t told = 0;
             std::uint32_t last = 0;
@@ -120,23 +118,16 @@ TEST_P(EachInterruptMark, a_queue_goes_round_and_past_the_place_of_one_killed_or
             take_all(2 * kWrites);
         });
         ASSERT_TRUE(eventually([&] { return *stage == 1; }));
-        Child in_trouble([&] {
-            ::setenv(is_killed ? "RMEM_KILL_AT" : "RMEM_STOP_AT", GetParam().c_str(), 1);
-            const auto ring = open();
-            const Membership member(ring, {1, 1});
-            InterruptBoard board(*ring, 1, 1);
-            write(*ring, board, 1, 1'000'000);
-        });
+        Child in_trouble = as_rank(
+            1, [](Ring& ring, InterruptBoard& board) { write(ring, board, 1, 1'000'000); },
+            is_killed ? "RMEM_KILL_AT" : "RMEM_STOP_AT", GetParam());
         if (is_killed) {
             EXPECT_EQ(in_trouble.wait(), -SIGKILL) << "the mark was not reached";
         } else {
             in_trouble.await_stop();
         }
-        Child survivor([&] {
-            const auto ring = open();
-            const Membership member(ring, {2, 2});
-            InterruptBoard board(*ring, 2, 2);
-            for (std::uint32_t i = 1; i <= kWrites; ++i) write(*ring, board, 2, i);
+        Child survivor = as_rank(2, [&](Ring& ring, InterruptBoard& board) {
+            for (std::uint32_t i = 1; i <= kWrites; ++i) write(ring, board, 2, i);
             *stage = 2;
             ASSERT_TRUE(eventually([&] { return *stage == 4; }));
         });
@@ -145,11 +136,8 @@ TEST_P(EachInterruptMark, a_queue_goes_round_and_past_the_place_of_one_killed_or
             in_trouble.resume();
             EXPECT_EQ(in_trouble.wait(), 0);
         }
-        Child another([&] {
-            const auto ring = open();
-            const Membership member(ring, {1, 1});
-            InterruptBoard board(*ring, 1, 1);
-            for (std::uint32_t i = 1; i <= kWrites; ++i) write(*ring, board, 1, kWrites + i);
+        Child another = as_rank(1, [&](Ring& ring, InterruptBoard& board) {
+            for (std::uint32_t i = 1; i <= kWrites; ++i) write(ring, board, 1, kWrites + i);
             *stage = 4;
         });
         EXPECT_EQ(another.wait(), 0);
@@ -161,26 +149,20 @@ TEST_P(EachInterruptMark, a_queue_goes_round_and_past_the_place_of_one_killed_or
 /// Word 0 has odd values and word 1 even ones; the queue goes round by one more than its length.
 TEST_F(InterruptMarks, a_reader_that_is_overrun_while_it_reads_never_gets_two_in_one) {
     SharedValue<std::atomic<int>> stage;
-    Child reader([&] {
-        ::setenv("RMEM_STOP_AT", "interrupt.reading", 1);
-        const auto ring = open();
-        const Membership member(ring, {0, 0});
-        InterruptBoard board(*ring, 0, 0);
+    const auto read_slowly = [&](Ring&, InterruptBoard& board) {
         board.watch(0, 8, Trigger::any_write);
         *stage = 1;
         std::optional<Interrupt> interrupt;
         ASSERT_TRUE(eventually([&] { return (interrupt = board.take()).has_value(); }));
         EXPECT_EQ(interrupt->value % 2 == 0 ? 4U : 0U, interrupt->offset);
         EXPECT_GT(interrupt->missed, 0U);
-    });
+    };
+    Child reader = as_rank(0, read_slowly, "RMEM_STOP_AT", "interrupt.reading");
     ASSERT_TRUE(eventually([&] { return *stage == 1; }));
-    Child writer([&] {
-        const auto ring = open();
-        const Membership member(ring, {1, 1});
-        InterruptBoard board(*ring, 1, 1);
+    Child writer = as_rank(1, [&](Ring& ring, InterruptBoard& board) {
         auto write_next = [&, i = 1U]() mutable {
             const std::size_t offset = i % 2 == 0 ? 4 : 0;
-            reinterpret_cast<std::atomic<std::uint32_t>*>(ring->bank(1) + offset)->store(i++);
+            reinterpret_cast<std::atomic<std::uint32_t>*>(ring.bank(1) + offset)->store(i++);
             board.written(offset, kWordBytes);
         };
         write_next();

@@ -25,15 +25,9 @@ constexpr int kMostFiles = 200;
 
 struct NodeDescriptors : ::testing::TestWithParam<LinkKind> {
     RingName name;
-    RingConfig config;
+    RingConfig config = name.config(2, GetParam());
 
-    NodeDescriptors() {
-        config.name = name.get();
-        config.nodes = config.ranks = 2;
-        config.link = GetParam();
-        config.user_bytes = 4096;
-        stay_on_this_host(name.get());
-    }
+    NodeDescriptors() { stay_on_this_host(name.get()); }
 };
 INSTANTIATE_TEST_SUITE_P(On, NodeDescriptors,
                          ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),

@@ -5,41 +5,31 @@
 #include "tests/support/child.hpp"
 #include "tests/support/marks.hpp"
 
-#include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 namespace rmem {
 namespace {
 
 using test::Child;
-using test::eventually;
 using test::RingName;
-using test::SharedValue;
 
 /// The marks of making, joining and leaving a ring.
 class RingMarksTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RingMarksTest, a_process_killed_there_leaves_nothing_that_stops_the_next) {
     RingName name;
-    RingConfig config;
-    config.name = name.get();
-    config.user_bytes = 4096;
     const auto come_and_go = [&] {
-        Membership(Ring::open(config, Deadline::in(30'000'000'000)), {});
+        Membership(Ring::open(name.config(1), Deadline::in(30'000'000'000)), {});
     };
     // In a process of its own, since the mark to be killed at is read when the first mark is
     // passed.
-    SharedValue<std::atomic<bool>> joined;
-    Child first([&] {
-        if (GetParam() != "ring.joined") return;
-        const auto ring = Ring::open(config, Deadline::never());
-        *joined = true;
-        ::pause();
+    Child first = test::staying([&](const auto& stay) {
+        std::shared_ptr<Ring> ring;
+        if (GetParam() == "ring.joined") ring = Ring::open(name.config(1), Deadline::never());
+        stay();
     });
-    if (GetParam() == "ring.joined") {
-        ASSERT_TRUE(eventually([&] { return joined->load(); }));
-    }
     Child killed([&] {
         ::setenv("RMEM_KILL_AT", GetParam().c_str(), 1);
         come_and_go();

@@ -16,10 +16,7 @@ namespace {
 [[noreturn]] void race_on_a_ring() {
     {
         test::RingName name;
-        RingConfig config;
-        config.name = name.get();
-        config.user_bytes = 4096;
-        const auto ring = Ring::open(config, Deadline::never());
+        const auto ring = Ring::open(name.config(1), Deadline::never());
         auto* words = reinterpret_cast<std::uint32_t*>(ring->bank(0));
         auto& flag = *reinterpret_cast<std::atomic<std::uint32_t>*>(words);
         std::thread writer([&] {

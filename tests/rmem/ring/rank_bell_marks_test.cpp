@@ -29,14 +29,7 @@ class RankBellMarksTest : public ::testing::TestWithParam<std::string> {
 protected:
     RingName name;
 
-    std::shared_ptr<Ring> open() const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = 2;
-        config.link = LinkKind::direct;
-        config.user_bytes = 4096;
-        return Ring::open(config, Deadline::never());
-    }
+    std::shared_ptr<Ring> open() const { return Ring::open(name.config(), Deadline::never()); }
 };
 
 TEST_P(RankBellMarksTest, a_ringer_killed_there_leaves_a_descriptor_that_is_readable_soon) {

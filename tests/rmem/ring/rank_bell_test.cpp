@@ -20,7 +20,6 @@ namespace {
 using test::Child;
 using test::eventually;
 using test::kPatienceNs;
-using test::SharedValue;
 using test::TestRing;
 
 bool is_readable(int fd) {
@@ -32,6 +31,7 @@ struct RankBellTest : ::testing::Test {
     TestRing ring{{.link = LinkKind::direct}};
     Membership member{ring.ring(), {0, 0}};
 
+    bool ring_posts() const { return ring_bell(*ring.ring(), 0, BellUse::posts); }
     bool is_rung_by_another_process() {
         Child other([&] { EXPECT_TRUE(ring_bell(*ring.open(), 0, BellUse::posts)); });
         return other.wait() == 0;
@@ -68,7 +68,7 @@ TEST_F(RankBellTest, is_written_to_once_until_it_is_cleared) {
     bell.show();
     for (int round = 0; round < 3; ++round) {
         EXPECT_FALSE(bell.was_rung());
-        for (int i = 0; i < 10; ++i) EXPECT_TRUE(ring_bell(*ring.ring(), 0, BellUse::posts));
+        for (int i = 0; i < 10; ++i) EXPECT_TRUE(ring_posts());
         EXPECT_TRUE(bell.was_rung());
         int waiting = 0;
         ASSERT_EQ(::ioctl(bell.handle(), FIONREAD, &waiting), 0);
@@ -86,7 +86,7 @@ TEST_F(RankBellTest, loses_no_post_between_its_clearing_and_the_look_after_that)
     std::thread ringer([&] {
         for (std::uint32_t i = 1; i <= kPosts; ++i) {
             post.store(i, std::memory_order_release);
-            EXPECT_TRUE(ring_bell(*ring.ring(), 0, BellUse::posts));
+            EXPECT_TRUE(ring_posts());
             while (taken.load() != i) std::this_thread::yield();
         }
     });
@@ -113,7 +113,7 @@ TEST_F(RankBellTest, is_heard_again_when_its_rank_has_another) {
     for (int incarnation = 0; incarnation < 5; ++incarnation) {
         RankBell bell(*ring.ring(), 0, BellUse::posts);
         bell.show();
-        EXPECT_TRUE(ring_bell(*ring.ring(), 0, BellUse::posts));
+        EXPECT_TRUE(ring_posts());
         EXPECT_TRUE(is_readable(bell.handle()));
     }
 }
@@ -124,30 +124,27 @@ TEST_F(RankBellTest, is_not_written_to_when_it_is_no_pipe_or_another) {
     BellPlace& place = ring.ring()->rank(0).bells[static_cast<std::size_t>(BellUse::posts)];
     const std::uint64_t inode = place.inode;
     place.inode = inode + 1'000'000;
-    EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    EXPECT_FALSE(ring_posts());
     bell.clear();
     std::FILE* const file = std::tmpfile();
     place.descriptor = static_cast<std::uint32_t>(::fileno(file));
-    EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    EXPECT_FALSE(ring_posts());
     EXPECT_EQ(::lseek(::fileno(file), 0, SEEK_END), 0) << "the file is as it was";
     bell.clear();
     std::fclose(file);
     place.descriptor = 1'000'000;
-    EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    EXPECT_FALSE(ring_posts());
     EXPECT_FALSE(is_readable(bell.handle()));
 }
 
 TEST_F(RankBellTest, of_a_killed_process_kills_nobody) {
-    SharedValue<std::atomic<int>> stage;
-    Child listener([&] {
+    Child listener = test::staying([&](const auto& stay) {
         const auto opened = ring.open();
         const Membership rank(opened, {1, 1});
         RankBell bell(*opened, 1, BellUse::posts);
         bell.show();
-        *stage = 1;
-        ::pause();
+        stay();
     });
-    ASSERT_TRUE(eventually([&] { return *stage == 1; }));
     EXPECT_TRUE(ring_bell(*ring.ring(), 1, BellUse::posts));
     listener.kill();
     static_cast<void>(ring_bell(*ring.ring(), 1, BellUse::posts));

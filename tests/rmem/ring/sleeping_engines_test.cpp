@@ -12,7 +12,6 @@ namespace rmem {
 namespace {
 
 using test::Child;
-using test::eventually;
 using test::RingName;
 using test::SharedValue;
 using State = SleepingEngines::State;
@@ -22,13 +21,7 @@ struct SleepingEnginesTest : ::testing::Test {
     std::shared_ptr<Ring> ring = open();
     SleepingEngines engines{*ring};
 
-    std::shared_ptr<Ring> open() const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = 4;
-        config.user_bytes = 4096;
-        return Ring::open(config, Deadline::never());
-    }
+    std::shared_ptr<Ring> open() const { return Ring::open(name.config(4), Deadline::never()); }
     State state(unsigned rank) const { return static_cast<State>(ring->rank(rank).engine.load()); }
     std::uint32_t count() const { return ring->delivery().engines_asleep.load(); }
 };
@@ -60,18 +53,12 @@ TEST_F(SleepingEnginesTest, one_that_rests_is_woken_by_name) {
 
 TEST_F(SleepingEnginesTest, one_that_was_killed_asleep_is_woken_once_or_goes_with_its_successor) {
     for (const bool is_written : {true, false}) {
-        SharedValue<std::atomic<bool>> lies;
-        Child child([&] {
+        test::staying([&](const auto& stay) {
             const auto mine = open();
             const Membership member(mine, {1, 1});
-            const SleepingEngines own(*mine);
-            own.lie_down(1, State::asleep);
-            lies->store(true);
-            for (;;) own.sleep(1, State::asleep, kMaxSleepNs);
-        });
-        ASSERT_TRUE(eventually([&] { return lies->load(); }));
-        child.kill();
-        child.wait();
+            SleepingEngines(*mine).lie_down(1, State::asleep);
+            stay();
+        }).kill();
         EXPECT_EQ(count(), 1U);
         if (is_written) engines.wake_others(0);
         const Membership next(ring, {1, 1});

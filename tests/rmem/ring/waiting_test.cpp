@@ -24,12 +24,11 @@ struct WaitingTest : ::testing::Test {
     RingName name;
     std::shared_ptr<Ring> ring = open();
 
-    std::shared_ptr<Ring> open() const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = 4;
-        config.user_bytes = 4096;
-        return Ring::open(config, Deadline::never());
+    std::shared_ptr<Ring> open() const { return Ring::open(name.config(4), Deadline::never()); }
+    /// These ranks have joined, as far as others can see.
+    void let_join(unsigned ranks) const {
+        for (unsigned r = 0; r < ranks; ++r)
+            ring->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
     }
     static std::atomic<std::uint32_t>& word(const Ring& ring, unsigned index) {
         return reinterpret_cast<std::atomic<std::uint32_t>*>(ring.bank(0))[index];
@@ -113,10 +112,7 @@ TEST_F(WaitingTest, no_wake_up_is_lost_between_two_processes) {
     const auto play = [&](unsigned me, unsigned other) {
         const auto mine = open();
         const Membership member(mine, {me, me});
-        // More ranks than processors: nobody spins, everybody soon sleeps.
-        for (unsigned r = 0; r < 4; ++r) {
-            mine->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
-        }
+        let_join(4);  // more ranks than processors: nobody spins, everybody soon sleeps
         Waiter waiter(*mine, me);
         for (std::uint32_t round = 1; round <= kRounds; ++round) {
             if (me == 0) {
@@ -175,9 +171,7 @@ TEST_F(WaitingTest, a_post_that_meets_a_sleeper_lying_down_wakes_it) {
 }
 
 TEST_F(WaitingTest, with_more_ranks_than_processors_nobody_spins) {
-    for (unsigned r = 0; r < 4; ++r) {
-        ring->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
-    }
+    let_join(4);
     if (allowed_processors() >= 4) GTEST_SKIP() << "this host has a processor for each rank";
     Waiter waiter(*ring, 0);
     waiter.begin();
@@ -186,8 +180,8 @@ TEST_F(WaitingTest, with_more_ranks_than_processors_nobody_spins) {
 }
 
 TEST_F(WaitingTest, ranks_that_sleep_need_no_processor) {
+    let_join(4);
     for (unsigned r = 0; r < 4; ++r) {
-        ring->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
         ring->rank(r).processors[0] = 1;
         if (r != 0) ring->attention()[r].store(kAttentionAsleep);
     }
@@ -202,10 +196,8 @@ TEST_F(WaitingTest, ranks_that_sleep_need_no_processor) {
 }
 
 TEST_F(WaitingTest, a_waiter_that_spins_gives_way_soon_after_others_have_woken_up) {
-    for (unsigned r = 0; r < 2; ++r) {
-        ring->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
-        ring->rank(r).processors[0] = 1;
-    }
+    let_join(2);
+    for (unsigned r = 0; r < 2; ++r) ring->rank(r).processors[0] = 1;
     ring->attention()[1].store(kAttentionAsleep);
     Waiter waiter(*ring, 0);
     for (const unsigned most : {kSpinPolls, 100U}) {
@@ -222,7 +214,7 @@ TEST_F(WaitingTest, a_waiter_that_spins_gives_way_soon_after_others_have_woken_u
 }
 
 TEST_F(WaitingTest, ranks_of_other_nodes_need_a_processor_while_they_are_awake) {
-    ring->rank(0).state = static_cast<std::uint32_t>(RankState::joined);
+    let_join(1);
     ring->rank(0).processors[0] = 1;
     Waiter waiter(*ring, 0);
     EXPECT_FALSE(waiter.is_crowded());

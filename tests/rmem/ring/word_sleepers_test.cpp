@@ -24,11 +24,8 @@ struct WordSleepersTest : ::testing::Test {
     WordSleepers sleepers{*ring};
 
     std::shared_ptr<Ring> open() const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = 4;
-        config.user_bytes = std::size_t{WordSleepers::kBuckets} * kLineBytes * 2;
-        return Ring::open(config, Deadline::never());
+        constexpr std::size_t kBytes = std::size_t{WordSleepers::kBuckets} * kLineBytes * 2;
+        return Ring::open(name.config(4, LinkKind::direct, kBytes), Deadline::never());
     }
     static std::atomic<std::uint32_t>& word(const Ring& ring, std::size_t offset) {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(ring.bank(0) + offset);
@@ -87,17 +84,12 @@ TEST_F(WordSleepersTest, a_rank_has_one_entry) {
 
 TEST_F(WordSleepersTest, an_entry_of_a_killed_rank_goes_with_its_next_incarnation_or_a_wake) {
     for (const bool is_woken : {true, false}) {
-        SharedValue<std::atomic<bool>> is_entered;
-        Child child([&] {
+        test::staying([&](const auto& stay) {
             const auto mine = open();
             const Membership member(mine, {1, 1});
             WordSleepers(*mine).add(1, 0x40);
-            is_entered->store(true);
-            for (;;) sleep_until_woken(*mine, 0, 0, kMaxSleepNs);
-        });
-        ASSERT_TRUE(eventually([&] { return is_entered->load(); }));
-        child.kill();
-        child.wait();
+            stay();
+        }).kill();
         EXPECT_TRUE(sleepers.is_wanted(0x40));
         if (is_woken) sleepers.wake(0x40, 4);
         const Membership next(ring, {1, 1});

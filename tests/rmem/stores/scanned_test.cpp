@@ -34,12 +34,7 @@ struct ScannedStoresTest : ::testing::TestWithParam<PageWatchKind> {
     std::unique_ptr<ScannedStores> scanned;
 
     std::shared_ptr<Ring> open() const {
-        RingConfig config;
-        config.name = name.get();
-        config.nodes = config.ranks = 2;
-        config.link = LinkKind::ring;
-        config.user_bytes = kScannedBytes;
-        return Ring::open(config, Deadline::never());
+        return Ring::open(name.config(2, LinkKind::ring, kScannedBytes), Deadline::never());
     }
     void SetUp() override {
         try {

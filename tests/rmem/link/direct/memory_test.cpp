@@ -12,10 +12,7 @@ namespace {
 using test::RingName;
 
 std::shared_ptr<Ring> ring_named(const RingName& name) {
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 2;
-    return Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
+    return Ring::open(name.config(), Deadline::in(kDefaultJoinTimeoutNs));
 }
 
 TEST(DirectMemory, counts_the_messages_that_it_samples) {

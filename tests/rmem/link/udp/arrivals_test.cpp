@@ -23,11 +23,7 @@ constexpr std::int64_t kNow = 1'000'000'000;
 class ArrivalsTest : public ::testing::Test {
 protected:
     void open(const std::string& timing, std::int64_t bound_ns = 0) {
-        RingConfig config;
-        config.name = name_.get();
-        config.nodes = config.ranks = 4;
-        config.link = LinkKind::udp;
-        config.user_bytes = 4096;
+        RingConfig config = name_.config(4, LinkKind::udp);
         config.timing = parse_timing(timing);
         config.bound_ns = bound_ns;
         ring_ = Ring::open(config, Deadline::in(kNow), 0);

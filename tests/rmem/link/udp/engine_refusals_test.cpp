@@ -28,11 +28,6 @@ constexpr std::int64_t kRefusalNs = 30'000'000'000;
 class Refusals : public ::testing::TestWithParam<LinkKind> {
 protected:
     Refusals() {
-        config_.name = name_.get();
-        config_.link = GetParam();
-        config_.nodes = 2;
-        config_.ranks = 2;
-        config_.user_bytes = 65536;
         test::stay_on_this_host(name_.get(), GetParam());
         for (unsigned n = 0; n < 2; ++n) open(n, config_);
     }
@@ -99,7 +94,7 @@ protected:
     }
 
     test::RingName name_;
-    RingConfig config_;
+    RingConfig config_ = name_.config(2, GetParam(), 65536);
     std::array<RingConfig, 2> configs_;
     std::array<std::shared_ptr<Ring>, 2> rings_;
     std::array<std::unique_ptr<Engine>, 2> engines_;

@@ -35,11 +35,7 @@ constexpr std::int64_t kArrivalNs = 30'000'000'000;
 class EngineTest : public ::testing::Test {
 protected:
     EngineTest() {
-        config.name = name.get();
-        config.link = LinkKind::udp;
-        config.nodes = 2;
         config.ranks = 4;
-        config.user_bytes = 65536;
         test::stay_on_this_host(name.get());
         for (unsigned n = 0; n < 2; ++n) {
             rings[n] = Ring::open(config, Deadline::in(kArrivalNs), n);
@@ -52,6 +48,19 @@ protected:
             std::make_unique<Engine>(*rings[node], EngineSettings::read(config), kind, rank);
         engine->join(Deadline::in(kArrivalNs));
         return engine;
+    }
+    /// As rank 0; its heartbeats come each minute.
+    std::unique_ptr<Engine> start_patiently() {
+        ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
+        auto engine = start(0, 0);
+        ::unsetenv("RMEM_DEAD_TIMEOUT");
+        return engine;
+    }
+    /// While another runs that it has to meet.
+    std::unique_ptr<Engine> start_beside(Engine& other, unsigned node, unsigned rank) {
+        EngineHelper helper(other);
+        helper.set_always(true);
+        return start(node, rank);
     }
     std::unique_ptr<EngineProgram> open(unsigned node, unsigned rank, Engine& engine) {
         return std::make_unique<EngineProgram>(rings[node], node, rank, engine);
@@ -95,7 +104,7 @@ protected:
     }
 
     test::RingName name;
-    RingConfig config;
+    RingConfig config = name.config(2, LinkKind::udp, 65536);
     std::array<std::shared_ptr<Ring>, 2> rings;
 };
 
@@ -173,12 +182,7 @@ TEST_F(EngineTest, takes_later_what_there_was_no_room_for) {
     ::setenv("RMEM_DEAD_TIMEOUT", "60s", 1);
     const auto engine = start(0, 0);
     const auto program = open(0, 0, *engine);
-    std::unique_ptr<Engine> silent;  // from when it has joined, so nothing is acknowledged
-    {
-        EngineHelper helper(*engine);
-        helper.set_always(true);
-        silent = start(1, 2);
-    }
+    const auto silent = start_beside(*engine, 1, 2);  // from now on: nothing is acknowledged
     ::unsetenv("RMEM_DEAD_TIMEOUT");
     std::uint32_t posted = 0;
     for (; program->is_consumed(); program->post(posted, 4096)) {
@@ -218,12 +222,7 @@ TEST_F(EngineTest,
 
 TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_writes) {
     const auto engine = start(0, 0);
-    std::unique_ptr<Engine> other;
-    {
-        EngineHelper helper(*engine);
-        helper.set_always(true);
-        other = start(1, 2);
-    }
+    const auto other = start_beside(*engine, 1, 2);
     const auto program = open(0, 0, *engine), others = open(1, 2, *other);
     const auto* const words =
         reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[0]->bank(0));
@@ -247,12 +246,7 @@ TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_write
 /// A program may have waited for what it reads by plain loads, and not for word of room.
 TEST_F(EngineTest, counts_what_others_write_to_the_users_memory_alone) {
     const auto engine = start(0, 0);
-    std::unique_ptr<Engine> other;
-    {
-        EngineHelper helper(*engine);
-        helper.set_always(true);
-        other = start(1, 2);
-    }
+    const auto other = start_beside(*engine, 1, 2);
     const auto others = open(1, 2, *other);
     for (const std::size_t offset : {std::size_t{4096}, config.user_bytes}) {
         const auto& word =
@@ -271,9 +265,7 @@ TEST_F(EngineTest, counts_what_others_write_to_the_users_memory_alone) {
 
 /// A heartbeat comes each minute: nothing else but a bell ends it.
 TEST_F(EngineTest, wakes_who_stands_by_when_others_use_it) {
-    ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
-    const auto engine = start(0, 0);
-    ::unsetenv("RMEM_DEAD_TIMEOUT");
+    const auto engine = start_patiently();
     const std::function<void()> uses[] = {[&] { engine->run(); },
                                           [&] { engine->take(Leaving::all, now_ns()); },
                                           [&] { engine->leave_some(); }};
@@ -294,9 +286,7 @@ TEST_F(EngineTest, wakes_who_stands_by_when_others_use_it) {
 
 /// As the helper does that looks at what a program writes without a call.
 TEST_F(EngineTest, lets_who_looks_at_what_is_open_stand_by_no_longer_than_it_wants) {
-    ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
-    const auto engine = start(0, 0);
-    ::unsetenv("RMEM_DEAD_TIMEOUT");
+    const auto engine = start_patiently();
     EXPECT_TRUE(ends_by_itself(*engine, [&] {
         for (int round = 0; round < 100; ++round) {
             engine->stand_in(EngineHelper::kMostActiveNs);
@@ -307,9 +297,7 @@ TEST_F(EngineTest, lets_who_looks_at_what_is_open_stand_by_no_longer_than_it_wan
 
 /// No bell is rung for what follows while it looks.
 TEST_F(EngineTest, is_looked_at_by_a_helper_that_stands_in_while_a_program_writes_by_its_log) {
-    ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
-    const auto engine = start(0, 0);
-    ::unsetenv("RMEM_DEAD_TIMEOUT");
+    const auto engine = start_patiently();
     const auto program = open(0, 0, *engine);
     EngineHelper helper(*engine);
     helper.set_always(true);

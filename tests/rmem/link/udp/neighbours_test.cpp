@@ -16,13 +16,8 @@ namespace {
 class NeighboursTest : public ::testing::Test {
 protected:
     NeighboursTest() {
-        RingConfig config;
-        config.name = name_.get();
-        config.link = LinkKind::udp;
-        config.nodes = config.ranks = 3;
-        config.user_bytes = 4096;
         for (unsigned n = 0; n < 2; ++n)
-            rings_[n] = Ring::open(config, Deadline::in(10'000'000'000), n);
+            rings_[n] = Ring::open(name_.config(3, LinkKind::udp), Deadline::in(10'000'000'000), n);
     }
     /// As often as it takes to look for it.
     static int processor_of(unsigned node, Neighbours& neighbours) {

@@ -10,15 +10,6 @@
 namespace rmem::udp {
 namespace {
 
-RingConfig remote(const std::string& name) {
-    RingConfig config;
-    config.name = name;
-    config.nodes = config.ranks = 4;
-    config.link = LinkKind::udp;
-    config.user_bytes = 4096;
-    return config;
-}
-
 class RosterTest : public ::testing::Test {
 protected:
     void write(unsigned rank, const RosterEntry& entry) {
@@ -31,7 +22,8 @@ protected:
     }
 
     test::RingName name;
-    std::shared_ptr<Ring> ring = Ring::open(remote(name.get()), Deadline::in(1'000'000'000), 0);
+    std::shared_ptr<Ring> ring =
+        Ring::open(name.config(4, LinkKind::udp), Deadline::in(1'000'000'000), 0);
     Roster roster{*ring, 0};
 };
 

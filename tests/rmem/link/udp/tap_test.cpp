@@ -18,11 +18,7 @@ protected:
     static constexpr std::int64_t kNow = 1'000'000'000;
 
     TapTest() {
-        config_.name = name_.get();
-        config_.link = LinkKind::udp;
-        config_.nodes = config_.ranks = 2;
-        config_.user_bytes = 4096;
-        ring_ = Ring::open(config_, Deadline::in(kDefaultJoinTimeoutNs), 1);
+        ring_ = Ring::open(name_.config(2, LinkKind::udp), Deadline::in(kDefaultJoinTimeoutNs), 1);
         log_ = std::make_unique<LogReader>(LogArea(ring_->tap(), kTapBytes),
                                            LogReader::Role::observer);
     }
@@ -57,7 +53,6 @@ protected:
     bool has_more() { return log_->refresh(); }
 
     test::RingName name_;
-    RingConfig config_;
     std::shared_ptr<Ring> ring_;
     std::unique_ptr<LogReader> log_;
     std::vector<std::uint32_t> words_;
