@@ -9,11 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rmem::sim {
@@ -26,6 +28,13 @@ struct Leaving {
     Leaving(const Leaving&) = delete;
     Leaving& operator=(const Leaving&) = delete;
     int& count_;
+};
+
+/// A fiber whose body is given the fiber.
+class SelfFiber : public Fiber {
+public:
+    explicit SelfFiber(std::function<void(Fiber& self)> body)
+        : Fiber([this, body = std::move(body)] { body(*this); }) {}
 };
 
 // ---- Switching
@@ -42,14 +51,12 @@ TEST(Fiber, does_not_start_before_it_is_resumed) {
 
 TEST(Fiber, runs_from_one_suspension_to_the_next) {
     std::string story;
-    Fiber* self = nullptr;
-    Fiber fiber([&] {
+    SelfFiber fiber([&](Fiber& self) {
         for (const char c : {'a', 'b', 'c'}) {
             story += c;
-            self->suspend();
+            self.suspend();
         }
     });
-    self = &fiber;
     for (int n = 0; n < 3; ++n) {
         fiber.resume();
         story += '.';
@@ -166,21 +173,19 @@ TEST(Fiber, what_leaves_the_body_leaves_resume) {
 }
 
 TEST(Fiber, exceptions_are_caught_inside) {
-    Fiber* self = nullptr;
     std::string caught;
-    Fiber fiber([&] {
+    SelfFiber fiber([&](Fiber& self) {
         for (int n = 0; n < 3; ++n) {
             try {
                 const std::string local(100, 'x');
                 if (n != 1) throw std::runtime_error(std::to_string(n));
-                self->suspend();
+                self.suspend();
             } catch (const std::runtime_error& e) {
                 caught += e.what();
-                self->suspend();
+                self.suspend();
             }
         }
     });
-    self = &fiber;
     while (!fiber.ended()) fiber.resume();
     EXPECT_EQ(caught, "02");
 }
@@ -241,14 +246,12 @@ TEST(Fiber, a_destructor_that_runs_for_an_exception_may_switch) {
 TEST(Fiber, an_abandoned_one_runs_no_destructor) {
     int left = 0;
     {
-        Fiber* self = nullptr;
-        Fiber fiber([&] {
+        SelfFiber fiber([&](Fiber& self) {
             const Leaving leaving(left);
             const std::vector<std::string> lost(10, std::string(100, 'x'));
-            self->suspend();
+            self.suspend();
             left += 1000;
         });
-        self = &fiber;
         fiber.resume();
     }
     EXPECT_EQ(left, 0);
@@ -257,11 +260,9 @@ TEST(Fiber, an_abandoned_one_runs_no_destructor) {
 TEST(Fiber, an_abandoned_one_lets_go_of_what_its_function_owns) {
     const auto owned = std::make_shared<int>(1);
     {
-        Fiber* self = nullptr;
-        Fiber fiber([owned, &self] { self->suspend(); });
+        SelfFiber fiber([owned](Fiber& self) { self.suspend(); });
         const Fiber never_started([owned] {});
         EXPECT_EQ(owned.use_count(), 3);
-        self = &fiber;
         fiber.resume();
     }
     EXPECT_EQ(owned.use_count(), 1);
@@ -271,15 +272,13 @@ TEST(Fiber, one_abandoned_in_a_handler_leaves_the_others_exceptions_alone) {
     try {
         throw std::logic_error("outside");
     } catch (...) {
-        Fiber* self = nullptr;
-        Fiber fiber([&] {
+        SelfFiber fiber([&](Fiber& self) {
             try {
                 throw std::runtime_error("never handled to the end");
             } catch (...) {
-                self->suspend();
+                self.suspend();
             }
         });
-        self = &fiber;
         fiber.resume();
         EXPECT_THROW(throw, std::logic_error);
     }
@@ -291,14 +290,12 @@ TEST(Fiber, one_abandoned_in_a_handler_leaves_the_others_exceptions_alone) {
 TEST(Fiber, those_made_in_turn_use_one_stack_abandoned_or_ended) {
     std::set<std::uintptr_t> places;
     for (int n = 0; n < 10'000; ++n) {
-        Fiber* self = nullptr;
-        Fiber fiber([&places, &self, n] {
+        SelfFiber fiber([&places, n](Fiber& self) {
             std::array<char, 100> local{};  // its neighbourhood is poisoned by sanitizers
             places.insert(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
             local[static_cast<std::size_t>(n % 100)] = 1;
-            if (n % 2 == 0) self->suspend();
+            if (n % 2 == 0) self.suspend();
         });
-        self = &fiber;
         fiber.resume();
     }
     EXPECT_EQ(places.size(), 1u);
@@ -360,13 +357,11 @@ TEST(Fiber, thousands_are_alive_at_once) {
 TEST(Fiber, each_thread_has_its_own) {
     const auto work = [](std::uint64_t& sum) {
         for (std::uint64_t n = 0; n < 500; ++n) {
-            Fiber* self = nullptr;
-            Fiber fiber([&] {
+            SelfFiber fiber([&](Fiber& self) {
                 sum += n;
-                self->suspend();
+                self.suspend();
                 sum += n;
             });
-            self = &fiber;
             fiber.resume();
             fiber.resume();
         }

@@ -70,7 +70,7 @@ TEST(WireDeathTest, checks_that_outcomes_come_in_the_order_of_time) {
 
 TEST(WorldDeathTest, checks_that_nothing_is_early) {
     World world(small_world(2));
-    world.start(0, [](Process& me) { SimMemory(me).post_word(0, 1); });
+    world.start(0, post_one(0));
     while (world.writes() == 0) ASSERT_TRUE(world.step());
     EXPECT_BROKEN(PlantedBug::store_later(world); world.run());
 }

@@ -56,6 +56,11 @@ inline void await_word(SimMemory& memory, std::size_t offset, std::uint32_t valu
     memory.end_wait();
 }
 
+/// Posts it, and ends.
+inline Program post_one(std::size_t offset, std::uint32_t value = 1) {
+    return [=](Process& me) { SimMemory(me).post_word(offset, value); };
+}
+
 inline bool banks_are_equal(const World& world) {
     for (unsigned node = 1; node < world.nodes(); ++node) {
         const auto first = world.bank(0);

@@ -288,24 +288,27 @@ TEST(World, gives_processes_variables_of_their_own_and_of_the_world) {
     EXPECT_EQ(environment_variable("SHARED"), nullptr);
 }
 
+/// Says when it goes.
+struct Letter {
+    Letter(std::string& text, char letter) : text_(text), letter_(letter) {}
+    ~Letter() { text_ += letter_; }
+    Letter(const Letter&) = delete;
+    Letter& operator=(const Letter&) = delete;
+    std::string& text_;
+    char letter_;
+};
+
 TEST(World, keeps_what_a_process_asks_it_to_keep_until_it_ends_or_is_killed) {
-    struct Note {
-        explicit Note(std::string& text) : text_(text) {}
-        ~Note() { text_ += 'x'; }
-        Note(const Note&) = delete;
-        Note& operator=(const Note&) = delete;
-        std::string& text_;
-    };
     World world(small_world(2));
     std::string ended, killed;
     world.start(0, [&](Process& me) {
-        me.keep(std::make_unique<Note>(ended));
+        me.keep(std::make_unique<Letter>(ended, 'x'));
         me.sleep(10);
         EXPECT_EQ(ended, "");
     });
     world.start(1, [&](Process& me) {
-        me.keep(std::make_unique<Note>(killed));
-        const Note lost(killed);
+        me.keep(std::make_unique<Letter>(killed, 'x'));
+        const Letter lost(killed, 'x');
         me.sleep(1000);
     });
     world.at(100, [&] {
@@ -318,14 +321,6 @@ TEST(World, keeps_what_a_process_asks_it_to_keep_until_it_ends_or_is_killed) {
 }
 
 TEST(World, lets_go_first_of_what_a_process_kept_last) {
-    struct Letter {
-        Letter(std::string& text, char letter) : text_(text), letter_(letter) {}
-        ~Letter() { text_ += letter_; }
-        Letter(const Letter&) = delete;
-        Letter& operator=(const Letter&) = delete;
-        std::string& text_;
-        char letter_;
-    };
     for (const bool is_killed : {false, true}) {
         World world(small_world(1));
         std::string text;
@@ -526,7 +521,7 @@ TEST(World, the_world_of_a_hierarchy_may_have_more_nodes_than_a_ring) {
     config.ring.ranks = 512;
     World world(config);
     ASSERT_EQ(world.nodes(), 512U);
-    world.start(511, [](Process& me) { SimMemory(me).post_word(8, 77); });
+    world.start(511, post_one(8, 77));
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_TRUE(banks_are_equal(world));
     EXPECT_EQ(world.word(0, 8), 77U);

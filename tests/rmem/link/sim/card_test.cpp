@@ -10,8 +10,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rmem::sim {
@@ -32,6 +34,21 @@ std::optional<Errc> error_of(Call call) {
         return error.code();
     }
     return std::nullopt;
+}
+
+using Body = std::function<void(Node& node, Process& me)>;
+
+/// Rank 0 of a small world opens a card and does this; the others have none.
+void with_card(World& world, const Body& body) {
+    world.start(0, [&](Process& me) {
+        Node node = Node::open();
+        body(node, me);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+void with_card(unsigned nodes, const Body& body) {
+    World world(small_world(nodes));
+    with_card(world, body);
 }
 
 // ---- Joining
@@ -92,8 +109,7 @@ TEST(SimCard, the_card_of_a_node_is_shared_by_its_ranks) {
 TEST(SimCard, takes_the_time_of_its_host_for_each_word) {
     World world(small_world(2, "scramnet-burst", "pentium-ii"));
     const HostProfile host = world.host();
-    world.start(0, [&](Process& me) {
-        Node node = Node::open();
+    with_card(world, [&](Node& node, Process& me) {
         const auto cost = [&](auto call) {
             const std::int64_t begin = me.now_ns();
             call();
@@ -108,13 +124,10 @@ TEST(SimCard, takes_the_time_of_its_host_for_each_word) {
         EXPECT_EQ(cost([&] { node.poll(); }), host.call_ns);
         EXPECT_EQ(cost([&] { static_cast<void>(node.bank()[8]); }), 0);
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
 TEST(SimCard, counts_deadlines_in_virtual_time) {
-    World world(small_world(2));
-    world.start(0, [](Process& me) {
-        Node node = Node::open();
+    with_card(2, [](Node& node, Process& me) {
         me.sleep(3'000'000);
         EXPECT_EQ(node.wait_change(0, 0, Deadline::in(5'000'000)), 0U);
         EXPECT_NEAR(static_cast<double>(me.now_ns()), 8e6, 1e3);
@@ -122,13 +135,10 @@ TEST(SimCard, counts_deadlines_in_virtual_time) {
         EXPECT_NEAR(static_cast<double>(me.now_ns()), 10e6, 1e3);
         EXPECT_EQ(program_now_ns(), me.now_ns());
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
 TEST(SimCard, flushes_when_its_writes_have_come_round_and_not_before) {
-    World world(small_world(4));
-    world.start(0, [](Process& me) {
-        Node node = Node::open();
+    with_card(4, [](Node& node, Process& me) {
         EXPECT_EQ(node.write_word(0, 7), WriteResult::ok);
         EXPECT_FALSE(node.flush(Deadline::in(100)));
         EXPECT_NE(me.world().word(3, 0), 7U);
@@ -136,13 +146,11 @@ TEST(SimCard, flushes_when_its_writes_have_come_round_and_not_before) {
         EXPECT_EQ(me.world().word(3, 0), 7U);
         EXPECT_EQ(node.counter(LinkCounter::flushes), 1U);
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
 TEST(SimCard, lets_time_pass_for_a_program_that_tries_to_write_again_and_again) {
     World world(small_world(2));
-    world.start(0, [](Process&) {
-        Node node = Node::open();
+    with_card(world, [](Node& node, Process&) {
         std::uint32_t refused = 0;
         for (std::uint32_t i = 0; i < 1100; ++i) {
             while (node.write_word(0, i) == WriteResult::again) ++refused;
@@ -150,7 +158,6 @@ TEST(SimCard, lets_time_pass_for_a_program_that_tries_to_write_again_and_again) 
         EXPECT_GT(refused, 0U);
         EXPECT_EQ(node.counter(LinkCounter::back_pressure), refused);
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_EQ(world.word(1, 0), 1099U);
 }
 
@@ -188,9 +195,7 @@ TEST(SimCard, is_late_by_a_fault_and_says_so_to_the_reader) {
 // ---- Options
 
 TEST(SimCard, shows_an_own_write_at_once_or_when_it_has_come_round) {
-    World world(small_world(3));
-    world.start(0, [](Process& me) {
-        Node node = Node::open();
+    with_card(3, [](Node& node, Process& me) {
         EXPECT_EQ(node.write_word(0, 1), WriteResult::ok);
         EXPECT_EQ(node.load(0), 1U);
         EXPECT_TRUE(node.flush(soon()));
@@ -205,13 +210,10 @@ TEST(SimCard, shows_an_own_write_at_once_or_when_it_has_come_round) {
         EXPECT_EQ(node.write_word(0, 3), WriteResult::ok);
         EXPECT_EQ(node.load(0), 3U);
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
 TEST(SimCard, sends_marked_words_although_they_do_not_change) {
-    World world(small_world(2));
-    world.start(0, [](Process&) {
-        Node node = Node::open();
+    with_card(2, [](Node& node, Process&) {
         node.set_data_filter(true);
         node.mark(4, 4);
         const std::uint32_t zeros[3] = {};
@@ -219,7 +221,6 @@ TEST(SimCard, sends_marked_words_although_they_do_not_change) {
         EXPECT_EQ(node.counter(LinkCounter::writes_filtered), 2U);
         EXPECT_EQ(node.counter(LinkCounter::bytes_sent), 4U);
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
 // ---- Interrupts
@@ -235,15 +236,22 @@ Program writer(std::uint32_t count) {
     };
 }
 
+/// Rank 0 writes words, and rank 1 watches that word and does this.
+void start_watcher(World& world, std::uint32_t writes, Body body) {
+    world.start(0, writer(writes));
+    world.start(1, [body = std::move(body)](Process& me) {
+        Node& node = me.keep(std::make_unique<Node>(Node::open()));
+        node.watch(0, 4);
+        body(node, me);
+    });
+}
+
 TEST(SimCard, wakes_a_program_that_waits_for_an_interrupt_when_the_word_arrives) {
     World world(small_world(2));
     Events events;
     world.observe(&events);
     std::int64_t woken = 0;
-    world.start(0, writer(1));
-    world.start(1, [&](Process& me) {
-        Node node = Node::open();
-        node.watch(0, 4);
+    start_watcher(world, 1, [&](Node& node, Process& me) {
         const auto interrupt = node.next_interrupt(Deadline::never());
         woken = me.now_ns();
         ASSERT_TRUE(interrupt);
@@ -259,10 +267,7 @@ TEST(SimCard, calls_back_at_each_interrupt_in_order_while_its_process_sleeps) {
     World world(small_world(2));
     std::vector<std::uint32_t> values;
     std::vector<std::int64_t> times;
-    world.start(0, writer(5));
-    world.start(1, [&](Process& me) {
-        Node node = Node::open();
-        node.watch(0, 4);
+    start_watcher(world, 5, [&](Node& node, Process& me) {
         node.on_interrupt([&](const Interrupt& interrupt) {
             values.push_back(interrupt.value);
             times.push_back(world.now_ns());
@@ -280,10 +285,7 @@ TEST(SimCard, calls_back_at_each_interrupt_in_order_while_its_process_sleeps) {
 TEST(SimCard, hands_a_callback_what_was_raised_before_it_came_and_ends_that_when_it_goes) {
     World world(small_world(2));
     std::vector<std::uint32_t> values;
-    world.start(0, writer(6));
-    world.start(1, [&](Process& me) {
-        Node node = Node::open();
-        node.watch(0, 4);
+    start_watcher(world, 6, [&](Node& node, Process& me) {
         while (node.load(0) != 2) me.sleep(100);
         node.on_interrupt([&](const Interrupt& interrupt) { values.push_back(interrupt.value); });
         while (node.load(0) != 4) me.sleep(100);
@@ -301,10 +303,7 @@ TEST(SimCard, hands_a_callback_what_was_raised_before_it_came_and_ends_that_when
 TEST(SimCard, calls_a_stopped_process_back_when_it_goes_on) {
     World world(small_world(2));
     std::vector<std::int64_t> times;
-    world.start(0, writer(3));
-    world.start(1, [&](Process& me) {
-        Node node = Node::open();
-        node.watch(0, 4);
+    start_watcher(world, 3, [&](Node& node, Process& me) {
         node.on_interrupt([&](const Interrupt&) { times.push_back(world.now_ns()); });
         me.sleep(200'000);
     });
@@ -317,10 +316,7 @@ TEST(SimCard, calls_a_stopped_process_back_when_it_goes_on) {
 TEST(SimCard, lets_a_callback_kill_its_own_process) {
     World world(small_world(2));
     int calls = 0;
-    world.start(0, writer(3));
-    world.start(1, [&](Process& me) {
-        Node& node = me.keep(std::make_unique<Node>(Node::open()));
-        node.watch(0, 4);
+    start_watcher(world, 3, [&](Node& node, Process& me) {
         node.on_interrupt([&](const Interrupt&) {
             ++calls;
             world.kill(1);
@@ -333,12 +329,7 @@ TEST(SimCard, lets_a_callback_kill_its_own_process) {
 
 TEST(SimCard, forgets_the_marks_of_the_dead_when_a_rank_joins_again) {
     World world(small_world(2));
-    world.start(1, [](Process& me) {
-        Node& node = me.keep(std::make_unique<Node>(Node::open()));
-        node.watch(0, 4);
-        me.sleep(1'000'000);
-    });
-    world.start(0, writer(10));
+    start_watcher(world, 10, [](Node&, Process& me) { me.sleep(1'000'000); });
     world.at(5'500, [&] {
         world.kill(1);
         world.start(1, [&](Process& me) {
@@ -354,12 +345,9 @@ TEST(SimCard, forgets_the_marks_of_the_dead_when_a_rank_joins_again) {
 }
 
 TEST(SimCard, has_no_descriptor_and_says_so) {
-    World world(small_world(1));
-    world.start(0, [](Process&) {
-        Node node = Node::open();
+    with_card(1, [](Node& node, Process&) {
         EXPECT_EQ(error_of([&] { node.interrupt_fd(); }), Errc::unknown_link);
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
 // ---- Equal runs

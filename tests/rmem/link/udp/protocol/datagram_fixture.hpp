@@ -51,11 +51,16 @@ struct UdpDatagram : ::testing::Test {
         const Refusal first = header_refusal(bytes);
         return first != Refusal::none ? first : read_sections(datagram, sections);
     }
+    /// All that has been written.
+    std::vector<Section> written() {
+        EXPECT_EQ(refusal(writer.finish()), Refusal::none);
+        return {sections.begin(), sections.end()};
+    }
     /// The only section of what has been written.
     Section section() {
-        EXPECT_EQ(refusal(writer.finish()), Refusal::none);
-        EXPECT_EQ(std::distance(sections.begin(), sections.end()), 1);
-        return *sections.begin();
+        const auto all = written();
+        EXPECT_EQ(all.size(), 1U);
+        return all.front();
     }
     /// What a datagram with this one section would be refused for; the body is as given.
     Refusal refusal_of(SectionType type, const Bytes& body, std::uint8_t flags = 0) {

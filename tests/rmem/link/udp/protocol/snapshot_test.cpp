@@ -127,6 +127,9 @@ public:
             }
         });
     }
+    void take_all() {
+        while (!to_joiner.empty()) take(0);
+    }
     SnapshotTaker::Applied applied() const {
         return [this](unsigned origin) { return joiner_.applied[origin]; };
     }
@@ -211,6 +214,16 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
     }
 }
 
+/// A joiner of one donor, both with a bank of this many words; all of the donor's have this value.
+struct Pair {
+    explicit Pair(std::size_t words, std::uint32_t value = 0) : donor(words), joiner(words) {
+        std::fill(donor.bank.begin(), donor.bank.end(), value);
+    }
+    Replica donor, joiner;
+    SnapshotTaker taker{donor.bank.size()};
+    Joining joining{donor, joiner, taker, 1};
+};
+
 /// Requests and answers until all is here, none of them lost. Datagrams that answered.
 unsigned finish(Joining& joining, const SnapshotTaker& taker) {
     unsigned answers = 0;
@@ -218,25 +231,23 @@ unsigned finish(Joining& joining, const SnapshotTaker& taker) {
         if (!joining.request(0)) break;
         joining.answer_next();
         answers += static_cast<unsigned>(joining.to_joiner.size());
-        while (!joining.to_joiner.empty()) joining.take(0);
+        joining.take_all();
     }
     EXPECT_TRUE(taker.is_complete(joining.applied()));
     return answers;
 }
 
 TEST(Snapshot, of_a_bank_of_zeros_takes_few_datagrams_and_no_stores) {
-    Replica donor(std::size_t{kMostPartsARequest} * kPartWords), joiner(donor.bank.size());
-    SnapshotTaker taker(donor.bank.size());
-    Joining joining(donor, joiner, taker, 1);
+    Pair pair(std::size_t{kMostPartsARequest} * kPartWords);
+    Joining& joining = pair.joining;
     joining.is_blank = joining.donor_is_blank = true;
-    EXPECT_LE(finish(joining, taker), 6U);
+    EXPECT_LE(finish(joining, pair.taker), 6U);
     EXPECT_EQ(joining.stores, 0U);
 }
 
 TEST(Snapshot, zeros_are_stored_where_a_stream_has_written) {
-    Replica donor(8 * kPartWords), joiner(donor.bank.size());
-    SnapshotTaker taker(donor.bank.size());
-    Joining joining(donor, joiner, taker, 1);
+    Pair pair(8 * kPartWords);
+    auto& [donor, joiner, taker, joining] = pair;
     joining.is_blank = true;
     taker.note_write(0, 1, {5 * kPartWords + 7, 1, 0});
     joiner.bank[5 * kPartWords + 7] = 9;
@@ -248,10 +259,9 @@ TEST(Snapshot, zeros_are_stored_where_a_stream_has_written) {
 
 TEST(Snapshot, an_answer_has_few_parts_with_words_and_the_others_are_requested_again) {
     const std::size_t zeros = std::size_t{256} * kPartWords, words = std::size_t{100} * kPartWords;
-    Replica donor(zeros + words), joiner(donor.bank.size());
+    Pair pair(zeros + words);
+    auto& [donor, joiner, taker, joining] = pair;
     std::fill(donor.bank.begin() + static_cast<std::ptrdiff_t>(zeros), donor.bank.end(), 5);
-    SnapshotTaker taker(donor.bank.size());
-    Joining joining(donor, joiner, taker, 1);
     std::int64_t now = 0;
     std::size_t most = 0;
     for (unsigned tries = 0; !taker.is_complete(joining.applied()); now += 100'000'000) {
@@ -259,7 +269,7 @@ TEST(Snapshot, an_answer_has_few_parts_with_words_and_the_others_are_requested_a
         if (!joining.request(now)) continue;
         joining.answer_next();
         most = std::max(most, joining.to_joiner.size());
-        while (!joining.to_joiner.empty()) joining.take(0);
+        joining.take_all();
     }
     EXPECT_GE(most, kPartsARequest);
     EXPECT_LE(most, kPartsARequest + 2U) << "one each, zeros and the vector";
@@ -267,9 +277,8 @@ TEST(Snapshot, an_answer_has_few_parts_with_words_and_the_others_are_requested_a
 }
 
 TEST(Snapshot, a_donor_looks_at_no_more_than_a_request_has_that_a_node_makes) {
-    Replica donor(100'000), joiner(donor.bank.size());
-    SnapshotTaker taker(donor.bank.size());
-    Joining joining(donor, joiner, taker, 1);
+    Pair pair(100'000);
+    Joining& joining = pair.joining;
     joining.request({{0, 65'535, 0}, {7, 60'000, 0}}, 50);
     joining.answer_next();
     std::size_t words = 0;
@@ -283,9 +292,8 @@ TEST(Snapshot, a_donor_looks_at_no_more_than_a_request_has_that_a_node_makes) {
 }
 
 TEST(Snapshot, is_requested_alone_and_less_often_while_nothing_comes) {
-    Replica donor(100 * kPartWords), joiner(donor.bank.size());
-    SnapshotTaker taker(donor.bank.size());
-    Joining joining(donor, joiner, taker, 1);
+    Pair pair(100 * kPartWords);
+    auto& [donor, joiner, taker, joining] = pair;
     std::int64_t now = 0;
     while (joining.request(now)) {
     }
@@ -303,7 +311,7 @@ TEST(Snapshot, is_requested_alone_and_less_often_while_nothing_comes) {
     EXPECT_EQ(before, kMostAgainNs);
     joining.to_donor.erase(joining.to_donor.begin(), joining.to_donor.end() - 1);
     joining.answer_next();
-    while (!joining.to_joiner.empty()) joining.take(0);
+    joining.take_all();
     unsigned requests = 0;
     while (joining.request(now)) ++requests;
     EXPECT_GT(requests, 1U) << "several again";
@@ -311,14 +319,12 @@ TEST(Snapshot, is_requested_alone_and_less_often_while_nothing_comes) {
 }
 
 TEST(Snapshot, takes_no_chunk_without_its_vector) {
-    Replica donor(kPartWords), joiner(kPartWords);
-    for (auto& word : donor.bank) word = 5;
-    SnapshotTaker taker(donor.bank.size());
-    Joining joining(donor, joiner, taker, 1);
+    Pair pair(kPartWords, 5);
+    auto& [donor, joiner, taker, joining] = pair;
     ASSERT_TRUE(joining.request(0));
     joining.answer_next();
     joining.to_joiner.erase(joining.to_joiner.begin());  // the vector
-    while (!joining.to_joiner.empty()) joining.take(0);
+    joining.take_all();
     EXPECT_EQ(taker.parts_here(), 0U);
     EXPECT_FALSE(joining.request(1));
     EXPECT_TRUE(joining.request(100'000'000)) << "asked for again in time";
@@ -333,26 +339,24 @@ TEST(Snapshot, takes_what_another_joiner_has_asked_for_and_what_comes_late) {
     ASSERT_TRUE(others.request(0));
     others.answer_next();
     joining.to_joiner = others.to_joiner;
-    while (!joining.to_joiner.empty()) joining.take(0);
+    joining.take_all();
     EXPECT_EQ(taker.parts_here(), 1U);
     EXPECT_EQ(joiner.bank[2 * kPartWords], 5U) << "the other one begins with its share";
 
     ASSERT_TRUE(joining.request(0));
     ASSERT_TRUE(joining.request(100'000'000)) << "the first one counts as lost";
     joining.answer_next();
-    while (!joining.to_joiner.empty()) joining.take(0);
+    joining.take_all();
     EXPECT_EQ(taker.parts_here(), 2U);
     joining.answer_next();
-    while (!joining.to_joiner.empty()) joining.take(0);
+    joining.take_all();
     finish(joining, taker);
     EXPECT_EQ(joiner.bank, donor.bank);
 }
 
 TEST(Snapshot, is_not_given_again_to_those_that_have_just_heard_it) {
-    Replica donor(4 * kPartWords), joiner(donor.bank.size());
-    for (auto& word : donor.bank) word = 5;
-    SnapshotTaker taker(donor.bank.size());
-    Joining joining(donor, joiner, taker, 1);
+    Pair pair(4 * kPartWords, 5);
+    Joining& joining = pair.joining;
     std::vector<bool> given(4);
     joining.given = &given;
     for (const std::size_t datagrams : {1U, 0U}) {
