@@ -145,6 +145,12 @@ public:
         all[node]->exchange.commit(now);
     }
 
+    /// Until all have it, and before anybody must acknowledge it.
+    void send_word(unsigned node) {
+        write_word(node, node, 1);
+        run(now + 6000);
+    }
+
     /// All datagrams.
     std::deque<std::vector<std::byte>>& sent() {
         collect();

@@ -123,12 +123,6 @@ TEST(Exchange, cuts_a_write_that_is_larger_than_a_datagram) {
     EXPECT_EQ(hosts[0].counters().batches_sent, 4U);
 }
 
-/// Until all have it, and before anybody must acknowledge it.
-void send_word(Hosts& hosts, unsigned node) {
-    hosts.write_word(node, node, 1);
-    hosts.run(hosts.now + 6000);
-}
-
 unsigned echoes_in(const std::vector<std::byte>& bytes) {
     Datagram datagram;
     Sections sections;
@@ -144,8 +138,8 @@ TEST(Exchange, echoes_another_node_now_and_then_and_not_in_each_datagram) {
     Hosts hosts(2);
     const std::int64_t begun = hosts.now;
     for (int round = 0; round < 50; ++round) {
-        send_word(hosts, 0);
-        send_word(hosts, 1);
+        hosts.send_word(0);
+        hosts.send_word(1);
     }
     const std::int64_t intervals = (hosts.now - begun) / kEchoNs;
     unsigned echoes = 0;
@@ -174,7 +168,7 @@ TEST(Exchange, cuts_no_write_as_short_as_a_flag_with_what_lies_behind_it) {
 /// not.
 TEST(Exchange, makes_all_full_batches_equally_long) {
     Hosts hosts(3);
-    send_word(hosts, 1);
+    hosts.send_word(1);
     hosts.sent().clear();
     const auto& bank = hosts.all[0]->bank;
     hosts[0].write(0, bank.size(), bank.data(), hosts.now);
@@ -270,7 +264,7 @@ TEST(Exchange, believes_in_long_datagrams_when_one_has_come) {
     hosts[0].send_other_at_length(hosts.now);
     EXPECT_EQ(longest(hosts.sent()), 4000U);
     hosts.run(hosts.now + 10'000);
-    send_word(hosts, 1);  // by which it says so
+    hosts.send_word(1);  // by which it says so
     EXPECT_EQ(longest_of_all(hosts, 0), 4000U);
     hosts.sent().clear();
     hosts[0].begin_other(hosts.now);
@@ -344,7 +338,7 @@ TEST(Exchange, acknowledges_at_once_when_a_quarter_of_the_window_is_open) {
 
 TEST(Exchange, owes_no_acknowledgement_to_a_node_that_has_left) {
     Hosts hosts(2);
-    send_word(hosts, 0);
+    hosts.send_word(0);
     EXPECT_NE(hosts[1].due_ns(), kNever);
     hosts[1].end(0, {}, hosts.now);
     EXPECT_EQ(hosts[1].due_ns(), kNever);
