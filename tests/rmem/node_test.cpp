@@ -182,20 +182,6 @@ TEST_P(NodeInterruptTest, a_callback_gets_each_interrupt_in_order) {
     for (std::uint32_t i = 0; i < 100; ++i) EXPECT_EQ(values[i], i);
 }
 
-TEST_P(NodeInterruptTest, an_empty_callback_gives_the_interrupts_back) {
-    std::atomic<int> calls = 0;
-    watcher->on_interrupt([&](const Interrupt&) { ++calls; });
-    watcher->watch(0x40, 4);
-    EXPECT_EQ(writer.write_word(0x40, 1), WriteResult::ok);
-    ASSERT_TRUE(eventually([&] { return calls == 1; }));
-    watcher->on_interrupt(nullptr);
-    EXPECT_EQ(writer.write_word(0x40, 2), WriteResult::ok);
-    const auto interrupt = watcher->next_interrupt(Deadline::in(kNodePatience));
-    ASSERT_TRUE(interrupt);
-    EXPECT_EQ(interrupt->value, 2U);
-    EXPECT_EQ(calls, 1);
-}
-
 TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
     watcher->watch(0x40, 4);
     for (int i = 0; i < 20; ++i) {

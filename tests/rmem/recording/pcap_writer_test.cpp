@@ -2,11 +2,10 @@
 #include "rmem/recording/pcap_writer.hpp"
 
 #include "tests/rmem/recording/recording_fixture.hpp"
+#include "tests/support/tshark.hpp"
 
 #include <gmock/gmock.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 
 namespace rmem::test {
@@ -106,26 +105,8 @@ TEST_F(PcapWriterTest, a_full_disk_is_told) {
 
 // ---- What Wireshark makes of it
 
-const std::filesystem::path kDissector =
-    std::filesystem::path(RMEM_SOURCE_DIR) / "tools/record/rmem.lua";
-
-/// tshark's output for the file with the dissector.
-std::string tshark(const std::string& path, const std::string& options) {
-    const std::string command =
-        "tshark -X lua_script:" + kDissector.string() + " -r " + path + " " + options + " 2>&1";
-    FILE* output = ::popen(command.c_str(), "r");
-    std::string text;
-    for (int c = std::fgetc(output); c != EOF; c = std::fgetc(output)) {
-        text += static_cast<char>(c);
-    }
-    EXPECT_EQ(::pclose(output), 0) << text;
-    return text;
-}
-
 TEST_F(PcapWriterTest, wireshark_shows_and_finds_a_write_by_its_fields) {
-    if (std::system("tshark --version >/dev/null 2>&1") != 0) {  // NOLINT(concurrency-mt-unsafe)
-        GTEST_SKIP() << "there is no tshark here";
-    }
+    if (!has_tshark()) GTEST_SKIP() << "there is no tshark here";
     PcapWriter writer(path, info);
     for (std::uint32_t i = 0; i < 8; ++i) {
         EXPECT_TRUE(writer.add(numbered(i, info.start_ns + 1000 * i, 2).view()));

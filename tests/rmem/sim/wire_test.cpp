@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/wire.hpp"
-#include "rmem/base/hash.hpp"
 #include "rmem/base/random.hpp"
 
 #include "tests/rmem/wire/model_fixture.hpp"
@@ -11,8 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -62,76 +59,25 @@ std::vector<WireOutcome> outcomes_of(Wire& wire, const std::vector<WireWrite>& w
 }
 
 /// Each write once at each other node and then back, each origin's in order at each node.
-class Checker {
-public:
-    Checker(const Wire& wire, const std::vector<WireWrite>& writes)
-        : nodes_(wire.topology().nodes()),
-          writes_(writes),
-          arrivals_(writes.size() + 1),
-          returned_(writes.size() + 1) {}
-
-    void check(const std::vector<WireOutcome>& outcomes) {
-        for (const WireOutcome& o : outcomes) take(o);
-        EXPECT_TRUE(in_time_order_);
-        EXPECT_TRUE(in_origin_order_);
-        EXPECT_TRUE(tags_are_their_origins_);
-        EXPECT_TRUE(returned_last_);
-        for (std::size_t tag = 1; tag < arrivals_.size(); ++tag) {
-            ASSERT_EQ(arrivals_[tag], nodes_ - 1) << "write " << tag;
-            ASSERT_EQ(returned_[tag], 1u) << "write " << tag;
-        }
-    }
-
-private:
-    void take(const WireOutcome& o) {
-        in_time_order_ = in_time_order_ && o.time_ns >= last_time_;
-        last_time_ = o.time_ns;
-        ASSERT_LT(o.node, nodes_);
-        ASSERT_LE(o.tag, writes_.size());
-        const WireWrite& w = writes_[o.tag - 1];
-        tags_are_their_origins_ =
-            tags_are_their_origins_ && o.origin == w.origin && o.interrupt == w.interrupt;
-        std::vector<std::uint64_t>& of_origin = last_[o.origin];
-        of_origin.resize(nodes_);
-        std::uint64_t& last = of_origin[o.node];
-        in_origin_order_ = in_origin_order_ && o.tag > last;
-        last = o.tag;
-        if (o.kind == Kind::arrived) {
-            ASSERT_NE(o.node, o.origin);
-            ++arrivals_[o.tag];
-        } else {
-            ASSERT_EQ(o.kind, Kind::returned);
-            ASSERT_EQ(o.node, o.origin);
-            ++returned_[o.tag];
-            returned_last_ = returned_last_ && arrivals_[o.tag] == nodes_ - 1;
-        }
-    }
-
-    std::uint32_t nodes_;
-    const std::vector<WireWrite>& writes_;
-    std::vector<std::uint32_t> arrivals_;                       ///< of each tag
-    std::map<std::uint16_t, std::vector<std::uint64_t>> last_;  ///< tag of an origin at each node
-    std::vector<std::uint32_t> returned_;
-    std::int64_t last_time_ = std::numeric_limits<std::int64_t>::min();
-    bool in_time_order_ = true;
-    bool in_origin_order_ = true;
-    bool tags_are_their_origins_ = true;
-    bool returned_last_ = true;
-};
-
-std::uint64_t hash_of(const std::vector<WireOutcome>& outcomes) {
-    std::uint64_t hash = Fnv1a::kStart;
-    const auto add = [&hash](std::uint64_t value) {
-        hash = Fnv1a(hash).mix(value).value();
-        hash ^= hash >> 29;
-    };
+void check(const Wire& wire, const std::vector<WireWrite>& writes,
+           const std::vector<WireOutcome>& outcomes) {
+    const std::uint32_t nodes = wire.topology().nodes();
+    expect_order(outcomes);
+    std::vector<std::uint32_t> arrivals(writes.size() + 1), returned(writes.size() + 1);
     for (const WireOutcome& o : outcomes) {
-        add(static_cast<std::uint64_t>(o.time_ns));
-        add(o.tag);
-        add(o.node);
-        add(static_cast<std::uint64_t>(o.kind));
+        ASSERT_LT(o.node, nodes);
+        ASSERT_LE(o.tag, writes.size());
+        const WireWrite& w = writes[o.tag - 1];
+        ASSERT_TRUE(o.origin == w.origin && o.interrupt == w.interrupt) << "write " << o.tag;
+        const bool is_back = o.node == o.origin;
+        ASSERT_EQ(o.kind, is_back ? Kind::returned : Kind::arrived);
+        ++(is_back ? returned : arrivals)[o.tag];
+        ASSERT_TRUE(!is_back || arrivals[o.tag] == nodes - 1) << "it comes back last";
     }
-    return hash;
+    for (std::size_t tag = 1; tag < arrivals.size(); ++tag) {
+        ASSERT_EQ(arrivals[tag], nodes - 1) << "write " << tag;
+        ASSERT_EQ(returned[tag], 1u) << "write " << tag;
+    }
 }
 
 std::int64_t ceil_ns(std::uint64_t ps) {
@@ -240,7 +186,7 @@ TEST(SimulatedWire, in_a_hierarchy_every_write_arrives_once_in_order_everywhere_
             const auto writes =
                 writes_of({s.writes, 800, s.rings + s.writes}, s.rings * s.nodes_per_ring);
             const auto outcomes = outcomes_of(wire, writes);
-            Checker(wire, writes).check(outcomes);
+            check(wire, writes, outcomes);
             EXPECT_EQ(wire.totals().clamped, 0u);
         }
     }
@@ -342,7 +288,7 @@ TEST(SimulatedWire, bridges_that_are_swamped_lose_nothing_and_keep_the_order) {
         Wire wire(parse_timing(profile), topology);
         const auto writes = writes_of({4000, 40, 23, 256}, topology.nodes());
         const auto outcomes = outcomes_of(wire, writes);
-        Checker(wire, writes).check(outcomes);
+        check(wire, writes, outcomes);
         const WireCounters totals = wire.totals();
         EXPECT_EQ(totals.lost_fifo_full, 0u);
         EXPECT_EQ(totals.aged_out, 0u);

@@ -3,12 +3,18 @@
 
 /// A wire model with its outcomes kept, and the questions of its tests.
 
+#include "rmem/base/hash.hpp"
 #include "rmem/wire/model.hpp"
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rmem {
@@ -66,6 +72,43 @@ struct Bench {
     std::uint64_t tags = 0;
     WireSubmit submitted = WireSubmit::refused;
 };
+
+/// Time order, per-origin order at every node, nothing twice.
+inline void expect_order(const std::vector<WireOutcome>& outcomes) {
+    std::int64_t last_time = std::numeric_limits<std::int64_t>::min();
+    std::map<std::pair<int, int>, std::uint64_t> last_tag;
+    bool in_time_order = true;
+    bool in_origin_order = true;
+    for (const WireOutcome& o : outcomes) {
+        in_time_order = in_time_order && o.time_ns >= last_time;
+        last_time = o.time_ns;
+        if (o.kind != Kind::arrived && o.kind != Kind::returned) continue;
+        std::uint64_t& last = last_tag[{o.node, o.origin}];
+        if (in_origin_order && o.tag <= last) {
+            ADD_FAILURE() << "at node " << o.node << ", time " << o.time_ns << ": write " << o.tag
+                          << " of node " << o.origin << " behind " << last;
+        }
+        in_origin_order = in_origin_order && o.tag > last;
+        last = o.tag;
+    }
+    EXPECT_TRUE(in_time_order);
+    EXPECT_TRUE(in_origin_order);
+}
+
+inline std::uint64_t hash_of(const std::vector<WireOutcome>& outcomes) {
+    std::uint64_t hash = Fnv1a::kStart;
+    const auto add = [&hash](std::uint64_t value) {
+        hash = Fnv1a(hash).mix(value).value();
+        hash ^= hash >> 29;
+    };
+    for (const WireOutcome& o : outcomes) {
+        add(static_cast<std::uint64_t>(o.time_ns));
+        add(o.tag);
+        add(o.node);
+        add(static_cast<std::uint64_t>(o.kind));
+    }
+    return hash;
+}
 
 inline bool within(std::uint64_t found, std::uint64_t expected, std::uint64_t percent) {
     return found * 100 >= expected * (100 - percent) && found * 100 <= expected * (100 + percent);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: full
 // What holds for any load, with faults and without.
-#include "rmem/base/hash.hpp"
 #include "rmem/base/random.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tests/rmem/wire/model_fixture.hpp"
@@ -12,10 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace rmem {
@@ -80,34 +76,12 @@ std::string name_of(const Load& load) {
            std::to_string(load.mean_gap_ns) + " ns";
 }
 
-/// Time order, per-origin order at every node, nothing twice.
-void expect_order(const Bench& b) {
-    std::int64_t last_time = std::numeric_limits<std::int64_t>::min();
-    std::map<std::pair<int, int>, std::uint64_t> last_tag;
-    bool in_time_order = true;
-    bool in_origin_order = true;
-    for (const WireOutcome& o : b.outcomes) {
-        in_time_order = in_time_order && o.time_ns >= last_time;
-        last_time = o.time_ns;
-        if (o.kind != Kind::arrived && o.kind != Kind::returned) continue;
-        std::uint64_t& last = last_tag[{o.node, o.origin}];
-        if (in_origin_order && o.tag <= last) {
-            ADD_FAILURE() << "at node " << o.node << ", time " << o.time_ns << ": write " << o.tag
-                          << " of node " << o.origin << " behind " << last;
-        }
-        in_origin_order = in_origin_order && o.tag > last;
-        last = o.tag;
-    }
-    EXPECT_TRUE(in_time_order);
-    EXPECT_TRUE(in_origin_order);
-}
-
 TEST(WireModelLoad, every_write_arrives_once_in_order_everywhere_or_is_lost) {
     for (const Load& load : loads(false)) {
         SCOPED_TRACE(name_of(load));
         Bench b(load.profile, load.nodes);
         play(load, false, &b);
-        expect_order(b);
+        expect_order(b.outcomes);
         const std::uint64_t lost = b.count(Kind::lost);
         const std::uint64_t whole = b.tags - lost;
         EXPECT_EQ(b.count(Kind::returned), whole);
@@ -125,7 +99,7 @@ TEST(WireModelLoad, faults_break_neither_order_nor_the_count) {
         SCOPED_TRACE(name_of(load));
         Bench b(load.profile, load.nodes);
         play(load, false, &b);
-        expect_order(b);
+        expect_order(b.outcomes);
         const WireCounters total = b.model.totals();
         EXPECT_EQ(b.count(Kind::lost),
                   total.lost_cable + total.lost_dead_node + total.lost_fifo_full);
@@ -172,21 +146,6 @@ TEST(WireModelLoad, the_wire_is_clear_when_each_word_has_had_its_place_twice_and
     }
 }
 
-std::uint64_t hash_of_outcomes(const Bench& b) {
-    std::uint64_t hash = Fnv1a::kStart;
-    const auto add = [&hash](std::uint64_t value) {
-        hash = Fnv1a(hash).mix(value).value();
-        hash ^= hash >> 29;
-    };
-    for (const WireOutcome& o : b.outcomes) {
-        add(static_cast<std::uint64_t>(o.time_ns));
-        add(o.tag);
-        add(o.node);
-        add(static_cast<std::uint64_t>(o.kind));
-    }
-    return hash;
-}
-
 TEST(WireModelLoad, slicing_the_time_changes_nothing) {
     for (const Load& load : loads(false)) {
         SCOPED_TRACE(name_of(load));
@@ -195,7 +154,7 @@ TEST(WireModelLoad, slicing_the_time_changes_nothing) {
         Bench sliced(load.profile, load.nodes);
         play(load, true, &sliced);
         EXPECT_EQ(sliced.model.totals().clamped, 0u);
-        EXPECT_EQ(hash_of_outcomes(whole), hash_of_outcomes(sliced));
+        EXPECT_EQ(hash_of(whole.outcomes), hash_of(sliced.outcomes));
     }
 }
 
@@ -204,7 +163,7 @@ TEST(WireModelLoad, the_same_load_gives_the_same_hash_on_every_compiler) {
         const Load load{profile, 7, 900, 42, faults, kWrites};
         Bench b(load.profile, load.nodes);
         play(load, false, &b);
-        return hash_of_outcomes(b);
+        return hash_of(b.outcomes);
     };
     EXPECT_EQ(hash("scramnet-burst", false), 15842872155940950172u);
     EXPECT_EQ(hash("scramnet-burst-plus", true), 11840267370587906238u);

@@ -59,12 +59,18 @@ protected:
         for (const unsigned peer : peers) outbound_.send(peer, *piece, racks, now);
         pieces_.leave(*piece);
     }
+    void reach_next() {
+        const auto done = wire_.has.front();
+        wire_.has.pop_front();
+        outbound_.has_reached(done.peer, done.address, *done.piece);
+    }
+    void fail_next(std::int64_t now) {
+        const auto failed = wire_.has.front();
+        wire_.has.pop_front();
+        outbound_.has_failed(failed.peer, failed.address, *failed.piece, now);
+    }
     void complete() {
-        while (!wire_.has.empty()) {
-            const auto done = wire_.has.front();
-            wire_.has.pop_front();
-            outbound_.has_reached(done.peer, done.address, *done.piece);
-        }
+        while (!wire_.has.empty()) reach_next();
     }
     void meet(unsigned peer) {
         send(0, {peer});
@@ -83,9 +89,7 @@ TEST_F(OutboundTo, keeps_a_piece_until_each_peer_has_it) {
     EXPECT_EQ(pieces_.in_use(), 1U);
     for (int left = 3; left > 0; --left) {
         EXPECT_EQ(pieces_.in_use(), 1U);
-        const auto done = wire_.has.front();
-        wire_.has.pop_front();
-        outbound_.has_reached(done.peer, done.address, *done.piece);
+        reach_next();
     }
     EXPECT_EQ(pieces_.in_use(), 0U);
     EXPECT_EQ(outbound_.sent(), 3U);
@@ -166,9 +170,7 @@ TEST_F(OutboundTo, drops_what_waits_for_a_peer_whose_connection_breaks) {
     wire_.answers[1] = Wire::Given::full;
     send(2, {1});
     send(3, {1});
-    const auto failed = wire_.has.front();
-    wire_.has.pop_front();
-    outbound_.has_failed(failed.peer, failed.address, *failed.piece, 5);
+    fail_next(5);
     EXPECT_FALSE(outbound_.is_met(1));
     EXPECT_NE(outbound_.changes(), changes);
     EXPECT_EQ(outbound_.not_sent().refused, 3U);
@@ -215,9 +217,7 @@ TEST_F(OutboundTo, owes_nothing_to_the_former_address_of_a_peer) {
     EXPECT_FALSE(outbound_.is_met(1));
     outbound_.retry(kSecond);
     EXPECT_EQ(wire_.has.size(), Outbound::kMostGiven + 5) << "it is as free as a new one";
-    const auto failed = wire_.has.front();
-    wire_.has.pop_front();
-    outbound_.has_failed(failed.peer, failed.address, *failed.piece, kSecond);
+    fail_next(kSecond);
     EXPECT_FALSE(outbound_.is_out(1)) << "that was where it had been";
     complete();
     EXPECT_TRUE(outbound_.is_met(1));
@@ -248,13 +248,7 @@ TEST_F(OutboundTo, holds_its_invariants_whatever_the_provider_answers) {
             wire_.addresses[1] = outbound_.address_of(1);
         }
         for (auto left = random() % 6; left > 0 && !wire_.has.empty(); --left) {
-            const auto done = wire_.has.front();
-            wire_.has.pop_front();
-            if (random() % 50 == 0) {
-                outbound_.has_failed(done.peer, done.address, *done.piece, now);
-            } else {
-                outbound_.has_reached(done.peer, done.address, *done.piece);
-            }
+            random() % 50 == 0 ? fail_next(now) : reach_next();
         }
         for (auto& [peer, numbers] : wire_.arrived) {
             for (const int number : numbers) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Wireshark makes of datagrams with tools/record/rmem.lua.
 #include "tests/rmem/link/udp/protocol/datagram_fixture.hpp"
+#include "tests/support/tshark.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,10 +24,7 @@ constexpr std::size_t kPacketHeaderBytes = 20 + 8;  // IPv4 and UDP
 class Dissector : public UdpDatagram {
 protected:
     void SetUp() override {
-        if (std::system("tshark --version >/dev/null 2>&1") !=
-            0) {  // NOLINT(concurrency-mt-unsafe)
-            GTEST_SKIP() << "there is no tshark here";
-        }
+        if (!test::has_tshark()) GTEST_SKIP() << "there is no tshark here";
         UdpDatagram::SetUp();
         path_ = (std::filesystem::temp_directory_path() / "rmem-dissector-XXXXXX").string();
         ::close(::mkstemp(path_.data()));
@@ -54,17 +51,7 @@ protected:
         file.write(reinterpret_cast<const char*>(packet.data()),
                    static_cast<std::streamsize>(size));
     }
-    std::string tshark(const std::string& options) const {
-        const std::string command = "tshark -X lua_script:" RMEM_SOURCE_DIR
-                                    "/tools/record/rmem.lua -r " +
-                                    path_ + " " + options + " 2>&1";
-        FILE* const output = ::popen(command.c_str(), "r");
-        std::string text;
-        for (int c = std::fgetc(output); c != EOF; c = std::fgetc(output))
-            text += static_cast<char>(c);
-        EXPECT_EQ(::pclose(output), 0) << text;
-        return text;
-    }
+    std::string tshark(const std::string& options) const { return test::tshark(path_, options); }
 
 private:
     std::string path_;
