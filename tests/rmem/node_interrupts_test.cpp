@@ -4,14 +4,13 @@
 /// An interrupt reaches the program in each of the ways in which it may wait for one (a call, a
 /// descriptor, a callback), whatever it does when the write comes; and any rank of the node.
 
-#include "rmem/base/random.hpp"
+#include "tests/rmem/node_pauses.hpp"
 #include "tests/support/link_nodes.hpp"
 #include "tests/support/test_ring.hpp"
 
 #include <poll.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -22,27 +21,6 @@ namespace rmem::test {
 namespace {
 
 constexpr std::int64_t kWaitNs = 30'000'000'000;
-constexpr std::int64_t kLostNs = 20'000'000'000;
-
-void pause(std::int64_t ns) {
-    if (sim::Process* process = sim::current_process()) return process->sleep(ns + 1);
-    if (ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
-}
-
-/// From none to 2 ms, the short ones more often.
-std::int64_t any_pause(std::uint64_t& state) {
-    return static_cast<std::int64_t>((next_random(state) % 2'000'000) >> (next_random(state) % 12));
-}
-
-/// Without a call of the library, which could bring a write to a rank that waits for it.
-bool is_told(const std::function<bool()>& holds) {
-    const Deadline deadline = Deadline::in(kLostNs);
-    while (!holds()) {
-        if (deadline.passed(program_now_ns())) return false;
-        pause(10'000);
-    }
-    return true;
-}
 
 /// The next interrupt, when the descriptor says that there is one.
 std::optional<Interrupt> next_by_descriptor(Node& node, int fd) {

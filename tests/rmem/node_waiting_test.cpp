@@ -7,47 +7,23 @@
 /// A wake-up counts as lost when the waiter has not told of the value for kUntoldNs: the writer
 /// waits for that without a call of the library, which could bring the write to the waiter late.
 
-#include "rmem/base/random.hpp"
+#include "tests/rmem/node_pauses.hpp"
 #include "tests/support/link_nodes.hpp"
 
 #include <sys/resource.h>
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <thread>
 #include <vector>
 
 namespace rmem::test {
 namespace {
 
-constexpr std::int64_t kUntoldNs = 20'000'000'000;
 constexpr std::int64_t kSliceNs = 30'000'000'000;  ///< of a wait: longer than kUntoldNs
-constexpr std::int64_t kLongestPauseNs = 2'000'000;
 
 class NodeWaiting : public LinkConformance {
 protected:
-    /// Does nothing for so long.
-    static void pause(std::int64_t ns) {
-        if (sim::Process* process = sim::current_process()) return process->sleep(ns + 1);
-        if (ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
-    }
-    /// From none to kLongestPauseNs, the short ones more often: others are in any stage of waiting.
-    static std::int64_t any_pause(std::uint64_t& state) {
-        const auto longest = static_cast<std::uint64_t>(kLongestPauseNs);
-        return static_cast<std::int64_t>((next_random(state) % longest) >>
-                                         (next_random(state) % 12));
-    }
-    /// Whether all that was awaited has been told, in time.
-    static bool is_told(const std::function<bool()>& holds) {
-        const Deadline deadline = Deadline::in(kUntoldNs);
-        while (!holds()) {
-            if (deadline.passed(program_now_ns())) return false;
-            pause(10'000);
-        }
-        return true;
-    }
     /// The next value of the word.
     static std::uint32_t next_value(Self& self, std::size_t offset, std::uint32_t old) {
         return self.node.wait_change(offset, old, Deadline::in(kSliceNs));

@@ -35,6 +35,14 @@ protected:
         EXPECT_EQ(interrupt->origin, origin);
         EXPECT_EQ(interrupt->missed, 0U);
     }
+    /// Two nodes, the second of which accepts all.
+    void run_accepting(const Body& body) {
+        run(2, [&](Self& self) {
+            if (self.id == 1) self.node.accept_interrupts(kAll);
+            self.meet(0);
+            body(self);
+        });
+    }
     static void expect_none(Self& self) { EXPECT_FALSE(self.node.next_interrupt(Deadline::now())); }
 };
 INSTANTIATE_TEST_SUITE_P(EachLink, SentInterrupts,
@@ -94,10 +102,8 @@ TEST_P(SentInterrupts, raise_nothing_where_their_number_is_not_accepted) {
 }
 
 TEST_P(SentInterrupts, keep_their_values_and_their_order) {
-    run(2, [](Self& self) {
+    run_accepting([](Self& self) {
         constexpr std::uint32_t kCount = 300;
-        if (self.id == 1) self.node.accept_interrupts(kAll);
-        self.meet(0);
         for (std::uint32_t i = 0; i < kCount; ++i) {
             if (self.id == 0) {
                 send(self, i % 3 == 0 ? kAllNodes : 1, 2, i);
@@ -111,9 +117,7 @@ TEST_P(SentInterrupts, keep_their_values_and_their_order) {
 }
 
 TEST_P(SentInterrupts, come_after_what_was_written_before) {
-    run(2, [](Self& self) {
-        if (self.id == 1) self.node.accept_interrupts(kAll);
-        self.meet(0);
+    run_accepting([](Self& self) {
         for (std::uint32_t i = 1; i <= 100; ++i) {
             if (self.id == 0) {
                 self.write_word(4096, i);
@@ -151,10 +155,8 @@ TEST_P(SentInterrupts, come_in_the_order_of_the_writes_among_those_of_watched_wo
 }
 
 TEST_P(SentInterrupts, are_counted_where_they_do_not_fit) {
-    run(2, [](Self& self) {
+    run_accepting([](Self& self) {
         constexpr unsigned kMore = 10;
-        if (self.id == 1) self.node.accept_interrupts(kAll);
-        self.meet(0);
         if (self.id == 0) {
             for (std::uint32_t i = 0; i < kInterruptQueueEntries + kMore; ++i) send(self, 1, 0, i);
             EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));

@@ -7,6 +7,7 @@
 
 #include "rmem/config.hpp"
 #include "rmem/ring/segment.hpp"
+#include "tests/rmem/stores/two_mappings.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 
@@ -258,20 +259,11 @@ TEST_P(CapturedStores, a_handler_on_a_stack_of_8192_bytes_stores) {
     static volatile std::uint32_t* counted = nullptr;
     counted = reinterpret_cast<volatile std::uint32_t*>(stores(a) + 768);
     std::thread([&] {
-        std::vector<char> small(8192);
-        stack_t mine{};
-        mine.ss_sp = small.data();
-        mine.ss_size = small.size();
-        ASSERT_EQ(::sigaltstack(&mine, nullptr), 0);
-        struct sigaction action {
-        }, before{};
-        action.sa_handler = [](int) { *counted = *counted + 1; };
-        action.sa_flags = SA_ONSTACK;
-        ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+        std::vector<std::byte> small(8192);
+        const SignalStack stack(small);
+        const SignalHandler handler(
+            SIGUSR1, [](int) { *counted = *counted + 1; }, SA_ONSTACK);
         for (int i = 0; i < 20; ++i) ::raise(SIGUSR1);
-        ::sigaction(SIGUSR1, &before, nullptr);
-        mine.ss_flags = SS_DISABLE;
-        ::sigaltstack(&mine, nullptr);
     }).join();
     expect_same_banks();
     EXPECT_EQ(rmem_load(b, 768), 20U);
@@ -298,10 +290,7 @@ volatile std::uint32_t* ticked = nullptr;
 
 TEST_P(CapturedStores, a_signal_handler_may_store_while_its_thread_is_in_a_call) {
     ticked = reinterpret_cast<volatile std::uint32_t*>(stores(a) + 2048);
-    struct sigaction action {
-    }, before{};
-    action.sa_handler = [](int) { *ticked = *ticked + 1; };
-    ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+    const SignalHandler handler(SIGALRM, [](int) { *ticked = *ticked + 1; });
     const itimerval often{{0, 500}, {0, 500}}, never{};
     ::setitimer(ITIMER_REAL, &often, nullptr);
     for (std::uint32_t i = 1; *ticked < 40; ++i) {
@@ -309,7 +298,6 @@ TEST_P(CapturedStores, a_signal_handler_may_store_while_its_thread_is_in_a_call)
         if (i % 256 == 0) rmem_flush(a, kPatienceNs);
     }
     ::setitimer(ITIMER_REAL, &never, nullptr);
-    ::sigaction(SIGALRM, &before, nullptr);
     expect_same_banks();
     EXPECT_GE(rmem_load(b, 2048), 40U);
     std::uint64_t lost = 1;
@@ -395,17 +383,13 @@ TEST_P(CapturedStores, the_same_memory_is_given_again_and_another_way_refused) {
 TEST_P(CapturedStores, a_handler_set_later_follows_the_library_when_the_memory_is_asked_for_again) {
     if (!is_captured()) return;
     char* const memory = stores(a);
-    struct sigaction action {
-    }, before{};
-    action.sa_handler = [](int) { ::_exit(9); };
-    ASSERT_EQ(::sigaction(SIGSEGV, &action, &before), 0);
+    const SignalHandler handler(SIGSEGV, [](int) { ::_exit(9); });
     EXPECT_EQ(stores(a), memory);
     *reinterpret_cast<volatile std::uint32_t*>(memory + 8) = 5;
     expect_same_banks();
     EXPECT_EQ(rmem_load(b, 8), 5U);
     Child faulting([] { ::raise(SIGSEGV); });
     EXPECT_EQ(faulting.wait(), 9) << "what is not ours is still the program's";
-    ::sigaction(SIGSEGV, &before, nullptr);
 }
 
 TEST_P(CapturedStores, the_environment_chooses_for_programs_that_do_not) {

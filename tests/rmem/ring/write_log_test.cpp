@@ -37,6 +37,18 @@ struct WriteLog : ::testing::Test {
         for (std::uint32_t i = 0; i < count; ++i) made[i] = first + i;
         return made;
     }
+    /// The next record, which must be there.
+    static LogReader::Entry next_of(LogReader& from) {
+        LogReader::Entry entry{};
+        EXPECT_EQ(from.peek(entry), LogReader::Found::record);
+        return entry;
+    }
+    /// Its words, which must be whole.
+    static std::vector<std::uint32_t> words_of(LogReader& from, const LogReader::Entry& entry) {
+        std::vector<std::uint32_t> words(entry.record.words);
+        EXPECT_TRUE(from.copy_words(entry, reinterpret_cast<std::byte*>(words.data())));
+        return words;
+    }
     /// Appends where there is room.
     bool append(std::uint64_t offset, std::uint32_t words, std::uint32_t first) {
         if (!writer.fits(LogArea::units_of(words))) return false;
@@ -53,17 +65,14 @@ TEST_F(WriteLog, a_record_is_read_as_it_was_written) {
     sent.queued_words = 1023;
     EXPECT_FALSE(reader.refresh());
     writer.append(sent, numbers(3, 7).data());
-    LogReader::Entry entry;
-    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
+    LogReader::Entry entry = next_of(reader);
     EXPECT_EQ(entry.record.written_ns, sent.written_ns);
     EXPECT_EQ(entry.record.offset, sent.offset);
     EXPECT_EQ(entry.record.words, sent.words);
     EXPECT_EQ(entry.record.flags, sent.flags);
     EXPECT_EQ(entry.record.delay_ns, sent.delay_ns);
     EXPECT_EQ(entry.record.queued_words, sent.queued_words);
-    std::uint32_t words[3] = {};
-    EXPECT_TRUE(reader.copy_words(entry, reinterpret_cast<std::byte*>(words)));
-    EXPECT_EQ(words[2], 9U);
+    EXPECT_EQ(words_of(reader, entry), numbers(3, 7));
     reader.pass(entry);
     EXPECT_EQ(reader.peek(entry), LogReader::Found::none);
 }
@@ -71,9 +80,7 @@ TEST_F(WriteLog, a_record_is_read_as_it_was_written) {
 TEST_F(WriteLog, the_largest_offset_of_a_bank_can_be_told) {
     const std::uint64_t last = kMaxUserBytes + kMaxSystemBytes - kWordBytes;
     ASSERT_TRUE(append(last, 1, 1));
-    LogReader::Entry entry;
-    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
-    EXPECT_EQ(entry.record.offset, last);
+    EXPECT_EQ(next_of(reader).record.offset, last);
 }
 
 TEST_F(WriteLog, records_of_all_sizes_survive_many_wraps) {
@@ -84,12 +91,8 @@ TEST_F(WriteLog, records_of_all_sizes_survive_many_wraps) {
             ++written;
             continue;
         }
-        LogReader::Entry entry;
-        ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
-        EXPECT_EQ(entry.record.words, 1 + read % 200);
-        std::vector<std::uint32_t> words_read(entry.record.words);
-        ASSERT_TRUE(reader.copy_words(entry, reinterpret_cast<std::byte*>(words_read.data())));
-        EXPECT_EQ(words_read, numbers(entry.record.words, read));
+        const LogReader::Entry entry = next_of(reader);
+        ASSERT_EQ(words_of(reader, entry), numbers(1 + read % 200, read));
         reader.pass(entry);
         writer.reclaim(reader.position());
         ++read;
@@ -118,20 +121,15 @@ TEST_F(WriteLog, a_full_log_has_no_room_until_it_is_reclaimed) {
     while (append(0, 10, written)) ++written;
     EXPECT_GT(written, 10U);
     EXPECT_FALSE(append(0, 10, 0));
-    LogReader::Entry entry;
-    for (std::uint32_t i = 0; i < written; ++i) {
-        ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
-        reader.pass(entry);
-    }
+    for (std::uint32_t i = 0; i < written; ++i) reader.pass(next_of(reader));
     EXPECT_FALSE(append(0, 10, 0)) << "the writer has not been told";
     writer.reclaim(reader.position());
     EXPECT_TRUE(append(0, 10, 0));
 }
 
 TEST_F(WriteLog, a_reader_that_was_overtaken_notices) {
-    LogReader::Entry old;
     ASSERT_TRUE(append(0, 10, 1));
-    ASSERT_EQ(reader.peek(old), LogReader::Found::record);
+    const LogReader::Entry old = next_of(reader);
     for (int i = 0; i < 100; ++i) {
         writer.reclaim(writer.head());
         ASSERT_TRUE(append(0, 10, 1));
@@ -151,10 +149,8 @@ TEST_F(WriteLog, an_observer_reads_what_is_reclaimed_until_it_is_overwritten) {
     writer.reclaim(writer.head());
     EXPECT_EQ(reader.peek(entry), LogReader::Found::lapped);
     for (std::uint32_t i = 0; i < 30; ++i) {
-        ASSERT_EQ(observer.peek(entry), LogReader::Found::record);
-        std::uint32_t word = 0;
-        ASSERT_TRUE(observer.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
-        EXPECT_EQ(word, i);
+        entry = next_of(observer);
+        EXPECT_EQ(words_of(observer, entry), numbers(1, i));
         observer.pass(entry);
     }
 }
@@ -170,10 +166,7 @@ TEST_F(WriteLog, an_observer_that_was_overtaken_notices_and_goes_on_with_what_is
     LogReader::Entry entry;
     ASSERT_EQ(observer.peek(entry), LogReader::Found::lapped);
     observer.seek(observer.oldest());
-    ASSERT_EQ(observer.peek(entry), LogReader::Found::record);
-    std::uint32_t word = 0;
-    ASSERT_TRUE(observer.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
-    EXPECT_EQ(word, written);
+    EXPECT_EQ(words_of(observer, next_of(observer)), numbers(1, written));
 }
 
 TEST_F(WriteLog,
@@ -215,11 +208,8 @@ TEST_F(WriteLog, a_restarted_writer_goes_on_where_its_former_incarnation_stopped
     LogWriter next(log);
     EXPECT_EQ(next.head(), writer.head());
     next.append(record(4, 1), numbers(1, 2).data());
-    LogReader::Entry entry;
-    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
-    reader.pass(entry);
-    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
-    EXPECT_EQ(entry.record.offset, 4U);
+    reader.pass(next_of(reader));
+    EXPECT_EQ(next_of(reader).record.offset, 4U);
 }
 
 TEST_F(WriteLog, what_no_writer_writes_is_corrupt) {
@@ -230,8 +220,7 @@ TEST_F(WriteLog, what_no_writer_writes_is_corrupt) {
     reader.skip_all();
     EXPECT_EQ(reader.peek(entry), LogReader::Found::none);
     ASSERT_TRUE(append(8, 1, 2));
-    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
-    EXPECT_EQ(entry.record.offset, 8U);
+    EXPECT_EQ(next_of(reader).record.offset, 8U);
 }
 
 TEST_F(WriteLog, a_reader_in_another_thread_sees_whole_records_in_order) {

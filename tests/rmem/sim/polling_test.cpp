@@ -23,8 +23,7 @@ struct Seen {
 };
 Seen one_word_seen(std::int64_t posted_ns, bool parked) {
     World world(small_world(3, "scramnet-burst", kHost));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     Seen seen;
     world.start(0, [&](Process& me) {
         SimMemory memory(me);
@@ -90,8 +89,7 @@ TEST(Polling, sees_no_word_before_it_arrives_nor_later_than_a_poll_when_several_
     Random random(3);
     for (int round = 0; round < 200; ++round) {
         World world(small_world(4, "scramnet-burst", kHost));
-        Events events;
-        world.observe(&events);
+        Events events(world);
         const auto posted = static_cast<std::int64_t>(5000 + random.below(3000));
         const auto apart = static_cast<std::int64_t>(random.below(4000));
         std::int64_t seen_ns = 0;

@@ -35,8 +35,7 @@ struct LastWord {
 
 TEST(WorldFaults, faults_of_a_process_leave_objects_whose_destructors_write_nothing) {
     World world(small_world(2));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     world.start(0, [](Process& me) {
         me.keep(std::make_unique<LastWord>(me));
         me.sleep(1'000'000);
@@ -53,8 +52,7 @@ TEST(WorldFaults, faults_of_a_process_leave_objects_whose_destructors_write_noth
 
 TEST(WorldFaults, faults_that_delay_a_write_delay_those_behind_it_and_no_others) {
     World world(small_world(3));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     world.start(0, posts(5, 1000));
     world.start(1, posts(5, 1000, 100));
     world.at(1500, [&] { world.delay_writes(0, 1, 50'000); });
@@ -83,8 +81,7 @@ TEST(WorldFaults, faults_that_delay_a_write_delay_those_behind_it_and_no_others)
 
 TEST(WorldFaults, faults_that_lose_a_write_say_so_and_lose_no_other) {
     World world(small_world(3));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     world.start(1, posts(5, 1000));
     world.at(2500, [&] { world.lose_writes(1, 1); });
     EXPECT_EQ(world.run(), RunEnd::all_ended);
@@ -101,8 +98,7 @@ TEST(WorldFaults, faults_that_lose_a_write_say_so_and_lose_no_other) {
 
 TEST(WorldFaults, faults_that_repeat_a_write_change_no_bank_twice) {
     World world(small_world(4));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     world.start(0, [](Process& me) {
         SimMemory memory(me);
         for (std::uint32_t i = 1; i <= 20; ++i) {
@@ -124,8 +120,7 @@ TEST(WorldFaults, faults_of_a_plan_hit_the_writes_and_the_wire_that_it_names) {
         "lose:node=1,after=2,count=1;delay:node=2,by=30us,count=1;cut:cable=0,at=500us,until=2ms",
         4, LinkKind::sim);
     World world(config);
-    Events events;
-    world.observe(&events);
+    Events events(world);
     for (unsigned r = 0; r < 4; ++r) world.start(r, posts(4, 1000, 64 * r));
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_EQ(world.lost(), 1U);
@@ -182,8 +177,7 @@ TEST(WorldFaults, faults_that_end_give_a_card_the_others_memory_whatever_is_on_t
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         Random random(seed);
         World world(small_world(5, seed % 2 == 0 ? "scramnet-burst" : "scramnet-burst-plus-1k"));
-        Events events;
-        world.observe(&events);
+        Events events(world);
         for (unsigned r = 0; r < 5; ++r) {
             world.start(r, [seed, r](Process& me) {
                 SimMemory memory(me);
@@ -270,8 +264,7 @@ Membership& join(Process& me) {
 
 TEST(WorldFaults, faults_that_kill_a_rank_are_not_known_before_its_last_write_has_come_round) {
     World world(small_world(4));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     world.start(1, [&](Process& me) {
         join(me);
         posts(20, 1)(me);
@@ -295,8 +288,7 @@ TEST(WorldFaults, faults_that_kill_a_rank_are_not_known_before_its_last_write_ha
 
 TEST(WorldFaults, faults_that_take_a_card_out_are_known_once_nothing_of_it_can_come_any_more) {
     World world(small_world(4));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     world.start(1, [](Process& me) {
         join(me);
         posts(1000, 100)(me);

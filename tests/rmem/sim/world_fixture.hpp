@@ -28,6 +28,7 @@ inline WorldConfig small_world(unsigned nodes, const std::string& timing = "scra
 /// Keeps all events, without the writes' bytes.
 class Events final : public Observer {
 public:
+    explicit Events(World& world) { world.observe(this); }
     void on_event(const Event& event) override {
         all.push_back(event);
         all.back().data = {};

@@ -127,8 +127,7 @@ TEST(World, goes_on_where_it_ran_out_of_time) {
 
 TEST(World, never_brings_a_write_early_and_keeps_the_bound_on_an_idle_ring) {
     World world(small_world(5));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     world.start(2, [](Process& me) {
         SimMemory memory(me);
         for (std::uint32_t i = 1; i <= 20; ++i) {
@@ -489,8 +488,7 @@ TEST(World, the_world_of_a_hierarchy_keeps_the_order_of_each_node_and_its_bound)
     config.ring.ranks = 15;
     World world(config);
     ASSERT_EQ(world.nodes(), 15U);
-    Events events;
-    world.observe(&events);
+    Events events(world);
     for (unsigned r = 0; r < 15; ++r) {
         world.start(r, [r](Process& me) {
             SimMemory memory(me);

@@ -77,6 +77,14 @@ void count_and_return(int, siginfo_t*, void*) {
     ::siglongjmp(back, 1);
 }
 
+void set_handler(void (*handler)(int, siginfo_t*, void*), int flags,
+                 struct sigaction* before = nullptr) {
+    struct sigaction action {};
+    action.sa_sigaction = handler;
+    action.sa_flags = flags;
+    ::sigaction(SIGSEGV, &action, before);
+}
+
 /// Reads from where nothing is; volatile, so that it is done.
 void fault() {
     static volatile int* nowhere = nullptr;
@@ -85,10 +93,7 @@ void fault() {
 
 TEST_F(TrappedViews, a_handler_that_the_program_had_before_gets_its_own_faults) {
     const auto ended = run_apart([&] {
-        struct sigaction action {};
-        action.sa_sigaction = count_and_return;
-        action.sa_flags = SA_SIGINFO;
-        ::sigaction(SIGSEGV, &action, nullptr);
+        set_handler(count_and_return, SA_SIGINFO);
         const stores::TrappedView view(memory.view(), memory.bank(), taker);
         for (std::uint32_t i = 1; i <= 3; ++i) {
             *word(16) = i;
@@ -107,11 +112,8 @@ void count_and_ask_the_former(int signal, siginfo_t* info, void* context) {
 
 TEST_F(TrappedViews, a_handler_that_asks_the_one_it_found_is_asked_once_a_signal) {
     const auto ended = run_apart([&] {
-        struct sigaction action {};
-        action.sa_sigaction = count_and_ask_the_former;
-        action.sa_flags = SA_SIGINFO;
         const stores::TrappedView view(memory.view(), memory.bank(), taker);
-        ::sigaction(SIGSEGV, &action, &found_in_place);
+        set_handler(count_and_ask_the_former, SA_SIGINFO, &found_in_place);
         // From here on it is in its turn behind the library.
         const stores::TrappedView another(memory.view(), memory.bank(), taker);
         handled = 1;
@@ -135,10 +137,7 @@ TEST_F(TrappedViews, a_fault_that_is_nobodys_ends_the_program_as_ever) {
 
 TEST_F(TrappedViews, a_handler_of_one_time_is_asked_once) {
     const auto ended = run_apart([&] {
-        struct sigaction action {};
-        action.sa_sigaction = count_and_return;
-        action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESETHAND);
-        ::sigaction(SIGSEGV, &action, nullptr);
+        set_handler(count_and_return, static_cast<int>(SA_SIGINFO | SA_RESETHAND));
         const stores::TrappedView view(memory.view(), memory.bank(), taker);
         if (::sigsetjmp(back, 1) == 0) fault();
         *word(16) = 1;
@@ -150,10 +149,7 @@ TEST_F(TrappedViews, a_handler_of_one_time_is_asked_once) {
 
 TEST_F(TrappedViews, a_signal_that_was_sent_is_the_programs) {
     const auto ended = run_apart([&] {
-        struct sigaction action {};
-        action.sa_sigaction = count_and_return;
-        action.sa_flags = SA_SIGINFO;
-        ::sigaction(SIGSEGV, &action, nullptr);
+        set_handler(count_and_return, SA_SIGINFO);
         const stores::TrappedView view(memory.view(), memory.bank(), taker);
         if (::sigsetjmp(back, 1) == 0) ::raise(SIGSEGV);
         if (handled != 1) ::_exit(1);
@@ -171,16 +167,11 @@ TEST_F(TrappedViews, a_thread_with_the_smallest_stack_for_signals_stores) {
     const stores::TrappedView view(memory.view(), memory.bank(), taker);
     std::thread([&] {
         std::vector<std::byte> small(room_for_a_signal());
-        stack_t mine{};
-        mine.ss_sp = small.data();
-        mine.ss_size = small.size();
-        ASSERT_EQ(::sigaltstack(&mine, nullptr), 0);
+        const SignalStack stack(small);
         for (std::uint32_t i = 1; i <= 100; ++i) {
             *word(32) = i;
             asm volatile("shll $1, %0" : "+m"(*const_cast<std::uint32_t*>(word(36))));
         }
-        mine.ss_flags = SS_DISABLE;
-        ::sigaltstack(&mine, nullptr);
     }).join();
     EXPECT_EQ(in_bank(32), 100U);
 }
@@ -194,21 +185,13 @@ TEST_F(TrappedViews, a_handler_on_a_stack_of_8192_bytes_stores) {
     std::thread([&] {
         // What is below it is looked at: nothing may reach there.
         constexpr std::size_t kGuard = 8192, kStack = 8192;
-        std::vector<unsigned char> both(kGuard + kStack, 0x5A);
-        stack_t mine{};
-        mine.ss_sp = both.data() + kGuard;
-        mine.ss_size = kStack;
-        ASSERT_EQ(::sigaltstack(&mine, nullptr), 0);
-        struct sigaction action {
-        }, before{};
-        action.sa_handler = [](int) { *stored_by_handler = *stored_by_handler + 1; };
-        action.sa_flags = SA_ONSTACK;
-        ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+        std::vector<std::byte> both(kGuard + kStack, std::byte{0x5A});
+        const SignalStack stack{std::span(both).subspan(kGuard)};
+        const SignalHandler handler(
+            SIGUSR1, [](int) { *stored_by_handler = *stored_by_handler + 1; }, SA_ONSTACK);
         for (int i = 0; i < 50; ++i) ::raise(SIGUSR1);
-        ::sigaction(SIGUSR1, &before, nullptr);
-        mine.ss_flags = SS_DISABLE;
-        ::sigaltstack(&mine, nullptr);
-        EXPECT_EQ(std::count(both.begin(), both.begin() + kGuard, 0x5A), std::ptrdiff_t{kGuard});
+        EXPECT_EQ(std::count(both.begin(), both.begin() + kGuard, std::byte{0x5A}),
+                  std::ptrdiff_t{kGuard});
     }).join();
     EXPECT_EQ(in_bank(160), 50U);
 }
@@ -375,10 +358,7 @@ volatile std::uint32_t* ticked = nullptr;
 TEST_F(TrappedViews, a_signal_handler_stores_between_the_programs_stores) {
     const stores::TrappedView view(memory.view(), memory.bank(), taker);
     ticked = word(128);
-    struct sigaction action {
-    }, before{};
-    action.sa_handler = [](int) { *ticked = *ticked + 1; };
-    ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+    const SignalHandler handler(SIGALRM, [](int) { *ticked = *ticked + 1; });
     const itimerval often{{0, 200}, {0, 200}}, never{};
     ASSERT_EQ(::setitimer(ITIMER_REAL, &often, nullptr), 0);
     std::uint32_t stored = 0;
@@ -387,7 +367,6 @@ TEST_F(TrappedViews, a_signal_handler_stores_between_the_programs_stores) {
         asm volatile("shll $1, %0" : "+m"(*const_cast<std::uint32_t*>(word(136))));
     }
     ::setitimer(ITIMER_REAL, &never, nullptr);
-    ::sigaction(SIGALRM, &before, nullptr);
     EXPECT_EQ(in_bank(132), stored);
     EXPECT_GE(in_bank(128), 50U);
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -49,6 +50,43 @@ private:
     }
 
     std::byte *bank_ = nullptr, *view_ = nullptr;
+};
+
+/// A thread's stack for signals, until it goes out of scope.
+class SignalStack {
+public:
+    explicit SignalStack(std::span<std::byte> memory) {
+        stack_.ss_sp = memory.data();
+        stack_.ss_size = memory.size();
+        EXPECT_EQ(::sigaltstack(&stack_, nullptr), 0);
+    }
+    ~SignalStack() {
+        stack_.ss_flags = SS_DISABLE;
+        ::sigaltstack(&stack_, nullptr);
+    }
+    SignalStack(const SignalStack&) = delete;
+    SignalStack& operator=(const SignalStack&) = delete;
+
+private:
+    stack_t stack_{};
+};
+
+/// What a signal calls, until it goes out of scope.
+class SignalHandler {
+public:
+    SignalHandler(int signal, void (*handler)(int), int flags = 0) : signal_(signal) {
+        struct sigaction action {};
+        action.sa_handler = handler;
+        action.sa_flags = flags;
+        EXPECT_EQ(::sigaction(signal, &action, &before_), 0);
+    }
+    ~SignalHandler() { ::sigaction(signal_, &before_, nullptr); }
+    SignalHandler(const SignalHandler&) = delete;
+    SignalHandler& operator=(const SignalHandler&) = delete;
+
+private:
+    int signal_;
+    struct sigaction before_ {};
 };
 
 struct Taken {

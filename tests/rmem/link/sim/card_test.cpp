@@ -248,8 +248,7 @@ void start_watcher(World& world, std::uint32_t writes, Body body) {
 
 TEST(SimCard, wakes_a_program_that_waits_for_an_interrupt_when_the_word_arrives) {
     World world(small_world(2));
-    Events events;
-    world.observe(&events);
+    Events events(world);
     std::int64_t woken = 0;
     start_watcher(world, 1, [&](Node& node, Process& me) {
         const auto interrupt = node.next_interrupt(Deadline::never());
