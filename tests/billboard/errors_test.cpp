@@ -68,9 +68,7 @@ void check_all_refused(int code) {
 }
 
 TEST_P(Errors, tell_of_calls_before_init) {
-    RankProcesses ring(setup(1));
-    ring.start_bare(0, [](Rank&) { check_all_refused(BBP_EINVAL); });
-    ring.finish();
+    run_ranks(setup(1), [](Rank&) { check_all_refused(BBP_EINVAL); });
 }
 
 TEST_P(Errors, tell_of_calls_after_finalize) {
@@ -87,8 +85,7 @@ TEST_P(Errors, tell_a_forked_child_that_it_is_not_on_the_ring) {
         if (me.rank == 0) {
             Child child([] {
                 check_all_refused(BBP_EINVAL);
-                check(std::string(bbp_last_error()).find("fork()ed child") != std::string::npos,
-                      bbp_last_error());
+                check_said("fork()ed child");
             });
             check_equal(child.wait(), 0, "how the child ends");
             send(1, 8, 1);
@@ -105,7 +102,7 @@ TEST_P(Errors, leave_the_sentence_where_it_was) {
         const char* const sentence = bbp_last_error();
         check_code(bbp_send(0, nullptr, 1), BBP_EINVAL);
         check(bbp_last_error() == sentence, "the address is another after another failure");
-        check(std::string(sentence).find("null pointer") != std::string::npos, sentence);
+        check_said("null pointer");
     });
 }
 
@@ -178,62 +175,28 @@ TEST_P(Errors, tell_of_messages_larger_than_can_be_sent) {
     });
 }
 
-TEST_P(Errors, errors_of_a_receive_leave_nothing_changed) {
-    run(2, [](Rank& me) {
-        if (me.rank == 0) {
-            send(1, 30, 1);
-            check_ok(bbp_barrier());
-        } else {
-            check_ok(bbp_barrier());
-            std::byte buffer[64] = {};
-            check_code(bbp_recv(0, nullptr, 64, nullptr), BBP_EINVAL);
-            check_code(bbp_recv(2, buffer, 64, nullptr), BBP_ERANK);
-            check_code(bbp_recv(0, buffer, 3, nullptr), BBP_ESIZE);
-            receive(0, 30, 1);
-        }
-    });
-}
-
-bool says(const std::string& text, const std::string& word) {
-    return text.find(word) != std::string::npos;
-}
-
 TEST_P(Errors, come_with_a_sentence_that_names_what_was_found) {
-    run(3, [](Rank&) {
-        const auto sentence_of = [](int code) {
-            check(code < 0, "the call succeeded");
-            return std::string(bbp_last_error());
-        };
+    run(3, [](Rank& me) {
         std::byte buffer[16] = {};
-        const std::string wrong_rank = sentence_of(bbp_send(17, buffer, 1));
-        check(says(wrong_rank, "17"), "does not name the rank: " + wrong_rank);
-        check(says(wrong_rank, "3") || says(wrong_rank, "2"),
-              "does not name what there is: " + wrong_rank);
-
+        check_code(bbp_send(17, buffer, 1), BBP_ERANK);
+        check_said("17");
+        check_said("2");
         const int twice[] = {1, 2, 1};
-        const std::string duplicate = sentence_of(bbp_mcast(twice, 3, buffer, 1));
-        check(says(duplicate, "1"), "does not name the rank: " + duplicate);
-
+        check_code(bbp_mcast(twice, 3, buffer, 1), BBP_EINVAL);
+        check_said("1");
         const auto large = pattern(kPartition + 1, 0);
-        const std::string size = sentence_of(bbp_trysend(1, large.data(), large.size()));
-        check(says(size, std::to_string(kPartition + 1)), "does not name the size: " + size);
-        check(says(size, std::to_string(kPartition)), "does not name the partition: " + size);
-
+        check_code(bbp_trysend(1, large.data(), large.size()), BBP_ESIZE);
+        check_said(std::to_string(kPartition + 1));
+        check_said(std::to_string(kPartition));
         const int members[] = {0, 1, 2};
-        const std::string id = sentence_of(bbp_barrier_group(members, 3, 1000));
-        check(says(id, "1000"), "does not name the id: " + id);
+        check_code(bbp_barrier_group(members, 3, 1000), BBP_EINVAL);
+        check_said("1000");
+        send(me.rank, 345, 1);
+        check_code(bbp_recv(me.rank, buffer, 12, nullptr), BBP_ESIZE);
+        check_said("345");
+        check_said("12");
+        receive(me.rank, 345, 1);
         check_ok(bbp_barrier());
-    });
-}
-
-TEST_P(Errors, errors_of_size_name_the_message_and_the_room) {
-    run(2, [](Rank& me) {
-        if (me.rank == 0) return send(1, 345, 1);
-        std::byte buffer[400];
-        check_code(bbp_recv(0, buffer, 123, nullptr), BBP_ESIZE);
-        const std::string said = bbp_last_error();
-        check(says(said, "345") && says(said, "123"), "does not name the sizes: " + said);
-        receive(0, 345, 1);
     });
 }
 

@@ -48,18 +48,12 @@ RingSetup ring_on(const std::string& link, unsigned ranks = 2) {
     return ring;
 }
 
-void run(const RingSetup& setup, const Body& body) {
-    RankProcesses ranks(setup);
-    ranks.start_all(body);
-    ranks.finish();
-}
-
 class FarOn : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Far, FarOn, ::testing::Values("udp", "fabric"),
                          [](const auto& link) { return std::string(link.param); });
 
 TEST_P(FarOn, messages_of_all_sizes_arrive_intact_and_in_order) {
-    run(ring_on(GetParam()), [](Rank& me) {
+    run_members(ring_on(GetParam()), [](Rank& me) {
         const std::vector<std::size_t> sizes = {
             3,      kLeast - 1,  1, kLeast,  kLeast + 1,    131'071,   131'072, 131'073,
             60'000, 4 * 131'072, 2, 655'361, 1'048'576 + 3, 5'000'001, 40};
@@ -96,7 +90,7 @@ TEST(Far, messages_of_a_ring_with_a_key_go_over_it_unless_the_fabric_is_asked_fo
         RingSetup setup = ring_on("udp");
         setup.extra["RMEM_BULK"] = c.bulk;
         if (c.has_key) setup.extra["RMEM_KEY_FILE"] = key_file;
-        run(setup, [&](Rank& me) {
+        run_members(setup, [&](Rank& me) {
             if (me.rank == 0) send(1, 3 * kLeast, 5);
             if (me.rank == 1) receive(0, 3 * kLeast, 5);
             check_equal(count(me.rank == 0 ? Counter::offers_posted : Counter::offers_read),
@@ -108,14 +102,10 @@ TEST(Far, messages_of_a_ring_with_a_key_go_over_it_unless_the_fabric_is_asked_fo
 TEST(Far, a_setting_that_is_neither_is_refused) {
     RingSetup setup = ring_on("udp");
     setup.extra["RMEM_BULK"] = "tcp";
-    RankProcesses ranks(setup);
-    ranks.start_bare(0, [](Rank&) {
+    run_ranks(setup, [](Rank&) {
         check_code(bbp_init(nullptr, nullptr), BBP_EINVAL);
-        const std::string sentence = bbp_last_error();
-        check(sentence.find("RMEM_BULK is 'tcp'; give fabric or ring") != std::string::npos,
-              sentence);
+        check_said("RMEM_BULK is 'tcp'; give fabric or ring");
     });
-    ranks.finish();
 }
 
 // ---- Deaths

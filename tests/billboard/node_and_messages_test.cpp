@@ -59,21 +59,17 @@ TEST_P(NodeAndMessages, are_one_rank_when_the_messages_come_first) {
 
 TEST_P(NodeAndMessages, are_one_rank_when_the_node_comes_first) {
     RMEM_SKIP_IF_SIMULATED("its nodes have their world");
-    RankProcesses ring(setup(2));
-    for (const unsigned rank : {0U, 1U}) {
-        ring.start_bare(rank, [](Rank& me) {
-            Node node = Node::open();
-            int own = -1;
-            check_ok(bbp_init(&own, nullptr));
-            check_equal(static_cast<unsigned>(own), node.rank(), "the rank");
-            talk(me, node, 1);
-            check_ok(bbp_barrier());
-            check_ok(bbp_finalize());
-            me.raise(0);
-            me.await_word(0, 2);
-        });
-    }
-    ring.finish();
+    run_ranks(setup(2), [](Rank& me) {
+        Node node = Node::open();
+        int own = -1;
+        check_ok(bbp_init(&own, nullptr));
+        check_equal(static_cast<unsigned>(own), node.rank(), "the rank");
+        talk(me, node, 1);
+        check_ok(bbp_barrier());
+        check_ok(bbp_finalize());
+        me.raise(0);
+        me.await_word(0, 2);
+    });
 }
 
 TEST_P(NodeAndMessages, may_begin_again_beside_the_node) {

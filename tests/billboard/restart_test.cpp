@@ -31,39 +31,32 @@ void miss_once(int peer) {
 }
 
 /// Messages both ways, of several kinds.
-void talk(int peer, std::uint64_t seed) {
+void talk(int peer, std::uint64_t seed, bool is_first = true) {
     for (const std::size_t size :
          {std::size_t{0}, std::size_t{30}, std::size_t{800}, 2 * kPartition + 1}) {
-        send(peer, size, seed + size);
-        receive(peer, size, seed + size + 1);
+        if (is_first) send(peer, size, seed + size);
+        receive(peer, size, seed + size + (is_first ? 1 : 0));
+        if (!is_first) send(peer, size, seed + size + 1);
     }
 }
 
 void answer(int peer, std::uint64_t seed) {
-    for (const std::size_t size :
-         {std::size_t{0}, std::size_t{30}, std::size_t{800}, 2 * kPartition + 1}) {
-        receive(peer, size, seed + size);
-        send(peer, size, seed + size + 1);
-    }
+    talk(peer, seed, false);
 }
 
 TEST_P(Restart, the_restart_of_a_killed_rank_is_missed_once_and_then_heard) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        me.await_word(kGo);
-        miss_once(1);
-        me.raise(kAgain);
-        talk(1, 100);
-    });
-    ring.start(1, linger);
-    ring.await_all_joined();
-    ring.kill(1);
-    ring.start(1, [](Rank& me) {
-        me.raise(kGo);
-        me.await_word(kAgain);
-        answer(0, 100);
-    });
-    ring.finish();
+    run({[](Rank& me) {
+             me.await_word(kGo);
+             miss_once(1);
+             me.raise(kAgain);
+             talk(1, 100);
+         },
+         linger},
+        {.rank = 1, .posted = 0, .next = [](Rank& me) {
+             me.raise(kGo);
+             me.await_word(kAgain);
+             answer(0, 100);
+         }});
 }
 
 TEST_P(Restart, is_missed_by_one_who_only_sends) {
@@ -71,135 +64,119 @@ TEST_P(Restart, is_missed_by_one_who_only_sends) {
     // until then were for the former incarnation; later ones are for the new one.
     for (const std::size_t size : {std::size_t{4}, std::size_t{700}, kPartition}) {
         SCOPED_TRACE(size);
-        RankProcesses ring(setup(2));
-        ring.start(0, [size](Rank& me) {
-            me.await_word(kGo);
-            const auto lost = pattern(size, 77);
-            int code = BBP_OK;
-            for (int i = 0; code == BBP_OK; ++i) {
-                check(i < 10'000, "sends to a restarted rank never tell");
-                code = bbp_send(1, lost.data(), size);
-            }
-            check_code(code, BBP_EPEER);
-            for (std::uint64_t i = 0; i < 50; ++i) send(1, size, i);
-            receive(1, 13, 2);
-        });
-        ring.start(1, linger);
-        ring.await_all_joined();
-        ring.kill(1);
-        ring.start(1, [size](Rank& me) {
-            me.raise(kGo);
-            for (std::uint64_t i = 0; i < 50; ++i) receive(0, size, i);
-            send(0, 13, 2);
-            nothing_waits(0);
-        });
-        ring.finish();
+        run({[size](Rank& me) {
+                 me.await_word(kGo);
+                 const auto lost = pattern(size, 77);
+                 int code = BBP_OK;
+                 for (int i = 0; code == BBP_OK; ++i) {
+                     check(i < 10'000, "sends to a restarted rank never tell");
+                     code = bbp_send(1, lost.data(), size);
+                 }
+                 check_code(code, BBP_EPEER);
+                 for (std::uint64_t i = 0; i < 50; ++i) send(1, size, i);
+                 receive(1, 13, 2);
+             },
+             linger},
+            {.rank = 1, .posted = 0, .next = [size](Rank& me) {
+                 me.raise(kGo);
+                 for (std::uint64_t i = 0; i < 50; ++i) receive(0, size, i);
+                 send(0, 13, 2);
+                 nothing_waits(0);
+             }});
     }
 }
 
 TEST_P(Restart, shows_nothing_that_was_posted_to_the_former_incarnation) {
     for (const std::size_t size : {4U, 700U}) {
         SCOPED_TRACE(size);
-        RankProcesses ring(setup(3));
-        ring.start(0, [size](Rank& me) {
-            for (std::uint64_t i = 0; i < 3; ++i) send(1, size, i);
-            multicast({1, 2}, size, 3);
-            me.raise(kPosted);
-            me.await_word(kGo);
-            miss_once(1);
-            send(1, size, 99);
-            for (std::uint64_t i = 100; i < 200; ++i) send(1, size, i);
-        });
-        ring.start(1, linger);
-        ring.start(2, [size](Rank& me) {
-            receive(0, size, 3);
-            me.await_word(kGo);
-            miss_once(1);
-        });
-        ring.await_word(kPosted);
-        ring.kill(1);
-        ring.start(1, [size](Rank& me) {
-            nothing_waits(BBP_ANY);
-            me.raise(kGo);
-            receive(BBP_ANY, size, 99);
-            for (std::uint64_t i = 100; i < 200; ++i) receive(0, size, i);
-        });
-        ring.finish();
+        run({[size](Rank& me) {
+                 for (std::uint64_t i = 0; i < 3; ++i) send(1, size, i);
+                 multicast({1, 2}, size, 3);
+                 me.raise(kPosted);
+                 me.await_word(kGo);
+                 miss_once(1);
+                 send(1, size, 99);
+                 for (std::uint64_t i = 100; i < 200; ++i) send(1, size, i);
+             },
+             linger,
+             [size](Rank& me) {
+                 receive(0, size, 3);
+                 me.await_word(kGo);
+                 miss_once(1);
+             }},
+            {.rank = 1, .next = [size](Rank& me) {
+                 nothing_waits(BBP_ANY);
+                 me.raise(kGo);
+                 receive(BBP_ANY, size, 99);
+                 for (std::uint64_t i = 100; i < 200; ++i) receive(0, size, i);
+             }});
     }
 }
 
 TEST_P(Restart, leaves_what_the_former_incarnation_had_posted_to_be_read_first) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        me.await_word(kGo);
-        for (std::uint64_t i = 0; i < 4; ++i) receive(1, 300 * i, i);
-        miss_once(1);
-        me.raise(kAgain);
-        talk(1, 5);
-    });
-    ring.start(1, [](Rank& me) {
-        for (std::uint64_t i = 0; i < 4; ++i) send(0, 300 * i, i);
-        me.raise(kPosted);
-        linger(me);
-    });
-    ring.await_word(kPosted);
-    ring.kill(1);
-    ring.start(1, [](Rank& me) {
-        me.raise(kGo);
-        me.await_word(kAgain);
-        answer(0, 5);
-    });
-    ring.finish();
+    run({[](Rank& me) {
+             me.await_word(kGo);
+             for (std::uint64_t i = 0; i < 4; ++i) receive(1, 300 * i, i);
+             miss_once(1);
+             me.raise(kAgain);
+             talk(1, 5);
+         },
+         [](Rank& me) {
+             for (std::uint64_t i = 0; i < 4; ++i) send(0, 300 * i, i);
+             me.raise(kPosted);
+             linger(me);
+         }},
+        {.rank = 1, .next = [](Rank& me) {
+             me.raise(kGo);
+             me.await_word(kAgain);
+             answer(0, 5);
+         }});
 }
 
 TEST_P(Restart, does_not_touch_what_others_view_of_the_former_incarnation) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        const void* data[2] = {};
-        std::size_t size[2] = {};
-        for (int i = 0; i < 2; ++i) check_code(bbp_view(1, &data[i], &size[i]), 1);
-        me.raise(kPosted);
-        me.await_word(kGo);
-        miss_once(1);
-        me.raise(kAgain);
-        me.await_word(kCount);
-        check_bytes(data[0], 20, 1000);
-        check_bytes(data[1], 2000, 1001);
-        check_ok(bbp_release(data[0]));
-        check_ok(bbp_release(data[1]));
-        me.raise(kAgain);
-        await([] { return bbp_msgavail(1) == 1; }, "a message of the new self");
-        receive(1, 5, 5);
-        talk(1, 7);
-    });
-    ring.start(1, [](Rank& me) {
-        send(0, 20, 1000);
-        send(0, 2000, 1001);
-        linger(me);
-    });
-    ring.await_word(kPosted);
-    ring.kill(1);
-    ring.start(1, [](Rank& me) {
-        me.raise(kGo);
-        me.await_word(kAgain);
-        // Fills its partition, if it is let; sooner or later it may.
-        void* buffer = nullptr;
-        if (bbp_compose(kPartition, &buffer) == BBP_OK) {
-            std::memset(buffer, 0xee, kPartition);
-            check_ok(bbp_discard(buffer));
-        }
-        for (int i = 0; i < 10; ++i) {
-            if (bbp_compose(1000, &buffer) == BBP_OK) {
-                std::memset(buffer, 0xee, 1000);
-                check_ok(bbp_discard(buffer));
-            }
-        }
-        me.raise(kCount);
-        me.await_word(kAgain, 2);
-        send(0, 5, 5);
-        answer(0, 7);
-    });
-    ring.finish();
+    run({[](Rank& me) {
+             const void* data[2] = {};
+             std::size_t size[2] = {};
+             for (int i = 0; i < 2; ++i) check_code(bbp_view(1, &data[i], &size[i]), 1);
+             me.raise(kPosted);
+             me.await_word(kGo);
+             miss_once(1);
+             me.raise(kAgain);
+             me.await_word(kCount);
+             check_bytes(data[0], 20, 1000);
+             check_bytes(data[1], 2000, 1001);
+             check_ok(bbp_release(data[0]));
+             check_ok(bbp_release(data[1]));
+             me.raise(kAgain);
+             await([] { return bbp_msgavail(1) == 1; }, "a message of the new self");
+             receive(1, 5, 5);
+             talk(1, 7);
+         },
+         [](Rank& me) {
+             send(0, 20, 1000);
+             send(0, 2000, 1001);
+             linger(me);
+         }},
+        {.rank = 1, .next = [](Rank& me) {
+             me.raise(kGo);
+             me.await_word(kAgain);
+             // Fills its partition, if it is let; sooner or later it may.
+             void* buffer = nullptr;
+             if (bbp_compose(kPartition, &buffer) == BBP_OK) {
+                 std::memset(buffer, 0xee, kPartition);
+                 check_ok(bbp_discard(buffer));
+             }
+             for (int i = 0; i < 10; ++i) {
+                 if (bbp_compose(1000, &buffer) == BBP_OK) {
+                     std::memset(buffer, 0xee, 1000);
+                     check_ok(bbp_discard(buffer));
+                 }
+             }
+             me.raise(kCount);
+             me.await_word(kAgain, 2);
+             send(0, 5, 5);
+             answer(0, 7);
+         }});
 }
 
 TEST_P(Restart, can_happen_again_and_again) {
@@ -234,24 +211,20 @@ TEST_P(Restart, can_happen_again_and_again) {
 }
 
 TEST_P(Restart, the_restart_of_a_rank_that_left_lets_it_talk_again) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        receive(1, 50, 1);
-        me.raise(kPosted);
-        me.await_word(kGo);
-        miss_once(1);
-        me.raise(kAgain);
-        talk(1, 100);
-    });
-    ring.start(1, [](Rank&) { send(0, 50, 1); });
-    ring.await_word(kPosted);
-    ring.wait(1);
-    ring.start(1, [](Rank& me) {
-        me.raise(kGo);
-        me.await_word(kAgain);
-        answer(0, 100);
-    });
-    ring.finish();
+    run({[](Rank& me) {
+             receive(1, 50, 1);
+             me.raise(kPosted);
+             me.await_word(kGo);
+             miss_once(1);
+             me.raise(kAgain);
+             talk(1, 100);
+         },
+         [](Rank&) { send(0, 50, 1); }},
+        {.rank = 1, .is_killed = false, .next = [](Rank& me) {
+             me.raise(kGo);
+             me.await_word(kAgain);
+             answer(0, 100);
+         }});
 }
 
 TEST_P(Restart, brings_back_multicasts_barriers_and_groups) {
@@ -374,9 +347,8 @@ TEST_P(Restart, is_told_to_a_receiver_before_the_new_selfs_messages) {
         receive(1, 700, 2);
         std::byte buffer[64];
         check_code(bbp_recv(1, buffer, sizeof buffer, nullptr), BBP_EPEER, "bbp_recv");
-        const std::string said = bbp_last_error();
-        check(said.find("rank 1") != std::string::npos && said.find("back") != std::string::npos,
-              "the sentence does not say who is back: " + said);
+        check_said("rank 1");
+        check_said("back");
         receive(1, 30, 3);
         send(1, 10, 1);
         nothing_waits(1);
@@ -512,24 +484,20 @@ TEST_P(Restart, falls_in_with_barriers_whatever_their_count) {
 }
 
 TEST_P(Restart, is_not_held_up_by_a_rank_that_never_names_it) {
-    RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) { look_on_until(me, kDone); });
-    ring.start(1, linger);
-    ring.start(2, [](Rank& me) {
-        me.await_word(kGo);
-        miss_once(1);
-        for (const std::size_t size : {std::size_t{900}, 2 * kPartition}) receive(1, size, size);
-        me.raise(kDone);
-        me.await_word(kDone, 2);
-    });
-    ring.await_all_joined();
-    ring.kill(1);
-    ring.start(1, [](Rank& me) {
-        me.raise(kGo);
-        for (const std::size_t size : {std::size_t{900}, 2 * kPartition}) send(2, size, size);
-        me.raise(kDone);
-    });
-    ring.finish();
+    run({[](Rank& me) { look_on_until(me, kDone); }, linger,
+         [](Rank& me) {
+             me.await_word(kGo);
+             miss_once(1);
+             for (const std::size_t size : {std::size_t{900}, 2 * kPartition})
+                 receive(1, size, size);
+             me.raise(kDone);
+             me.await_word(kDone, 2);
+         }},
+        {.rank = 1, .posted = 0, .next = [](Rank& me) {
+             me.raise(kGo);
+             for (const std::size_t size : {std::size_t{900}, 2 * kPartition}) send(2, size, size);
+             me.raise(kDone);
+         }});
 }
 
 }  // namespace

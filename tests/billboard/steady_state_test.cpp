@@ -135,13 +135,8 @@ protected:
         setup.extra["RMEM_SPIN"] = std::to_string(kMaxSpinPolls);
         return setup;
     }
-    static void run(const RingSetup& setup, const Body& body) {
-        RankProcesses ring(setup);
-        ring.start_all(body);
-        ring.finish();
-    }
     static void run_messages(std::size_t bytes, bool answered) {
-        run(setup(), [&](Rank& me) {
+        run_members(setup(), [&](Rank& me) {
             std::vector<char> message(bytes);
             const auto send = [&](int to) { check_ok(bbp_send(to, message.data(), bytes)); };
             const auto receive = [&](int from) {
@@ -159,7 +154,7 @@ protected:
     static void run_barriers(const std::string& kind) {
         RingSetup spec = setup();
         spec.extra["RMEM_BARRIER"] = kind;
-        run(spec, [](Rank& me) { check_steady(me, [](int) { check_ok(bbp_barrier()); }); });
+        run_members(spec, [](Rank& me) { check_steady(me, [](int) { check_ok(bbp_barrier()); }); });
     }
 };
 INSTANTIATE_TEST_SUITE_P(On, SteadyState, ::testing::Values("inline", "paper"),

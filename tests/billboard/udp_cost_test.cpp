@@ -25,9 +25,7 @@ protected:
         RingSetup setup;
         setup.link = "udp";
         setup.layout = GetParam();
-        RankProcesses ring(setup);
-        ring.start_all(body);
-        ring.finish();
+        run_members(setup, body);
     }
 };
 INSTANTIATE_TEST_SUITE_P(On, UdpCost, ::testing::Values("inline", "paper"),

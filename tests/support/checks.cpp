@@ -65,4 +65,10 @@ void check_refused(int found, std::string_view what, Place place) {
     }
 }
 
+void check_said(std::string_view words, Place place) {
+    const std::string said = bbp_last_error();
+    check(said.find(words) != std::string::npos,
+          fmt::format("\"{}\" does not say \"{}\"", said, words), place);
+}
+
 }  // namespace rmem::test

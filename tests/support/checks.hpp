@@ -80,4 +80,7 @@ inline void check_ok(int found, std::string_view what = "", Place place = Place:
 /// Fails unless a bbp_ call failed, with any code, and said why.
 void check_refused(int found, std::string_view what, Place place = Place::here());
 
+/// Fails unless bbp_last_error() holds these words.
+void check_said(std::string_view words, Place place = Place::here());
+
 }  // namespace rmem::test

@@ -64,15 +64,33 @@ unsigned Conformance::many(unsigned ranks) {
 }
 
 void Conformance::run(unsigned ranks, const Body& body) {
-    RankProcesses ring(setup(ranks));
-    ring.start_all(body);
-    ring.finish();
+    run_members(setup(ranks), body);
 }
+
+namespace {
+
+void start_each(RankProcesses& ring, std::initializer_list<Body> bodies) {
+    unsigned rank = 0;
+    for (const Body& body : bodies) ring.start(rank++, body);
+}
+
+}  // namespace
 
 void Conformance::run(std::initializer_list<Body> bodies) {
     RankProcesses ring(setup(static_cast<unsigned>(bodies.size())));
-    unsigned rank = 0;
-    for (const Body& body : bodies) ring.start(rank++, body);
+    start_each(ring, bodies);
+    ring.finish();
+}
+
+void Conformance::run(std::initializer_list<Body> bodies, const End& end) {
+    RankProcesses ring(setup(static_cast<unsigned>(bodies.size())));
+    start_each(ring, bodies);
+    if (end.posted == 0) ring.await_all_joined();
+    ring.await_word(0, end.posted);
+    if (end.is_killed) ring.kill(end.rank);
+    if (!end.is_killed) ring.wait(end.rank);
+    if (end.next) ring.start(end.rank, end.next);
+    if (!end.next) ++ring.shared()[1];
     ring.finish();
 }
 

@@ -57,6 +57,16 @@ protected:
     static void run(unsigned ranks, const Body& body);
     static void run(std::initializer_list<Body> bodies);
 
+    /// How a rank's first incarnation ends.
+    struct End {
+        unsigned rank;
+        unsigned posted = 1;    ///< others and itself have raised word 0 before; 0: have joined
+        bool is_killed = true;  ///< or ends by itself
+        Body next = nullptr;    ///< the next incarnation's; without one word 1 is raised
+    };
+    /// The same, and one of the ranks ends.
+    static void run(std::initializer_list<Body> bodies, const End& end);
+
     static bool is_simulated();
 
     /// `ranks`, or fewer where each is a node of its own, to which all datagrams of all others go.

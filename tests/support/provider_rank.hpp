@@ -238,12 +238,6 @@ inline RingSetup provider_ring(unsigned ranks = 2) {
     return setup;
 }
 
-inline void run_ranks(const RingSetup& setup, const Body& body) {
-    RankProcesses ring(setup);
-    for (unsigned r = 0; r < setup.ranks; ++r) ring.start_bare(r, body);
-    ring.finish();
-}
-
 using FabricBody = std::function<void(Rank&, ProviderRank&)>;
 
 inline void with_fabric(const RingSetup& ring, const ProviderSetup& setup, const FabricBody& body) {

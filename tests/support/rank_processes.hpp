@@ -192,6 +192,20 @@ private:
     std::unique_ptr<RankHost> host_;  // which refers to both
 };
 
+/// Runs the body in all ranks, as start does, until they have ended.
+inline void run_members(const RingSetup& setup, const Body& body) {
+    RankProcesses ring(setup);
+    ring.start_all(body);
+    ring.finish();
+}
+/// The same, as start_bare does.
+inline void run_ranks(const RingSetup& setup, const Body& body,
+                      const std::map<std::string, std::string>& changes = {}) {
+    RankProcesses ring(setup);
+    for (unsigned r = 0; r < setup.ranks; ++r) ring.start_bare(r, body, changes);
+    ring.finish();
+}
+
 // ---- What hosts share
 
 /// All that a rank finds in its environment, "" where it must find nothing.

@@ -262,9 +262,7 @@ void run_soak(const RingSetup& setup, std::uint64_t messages, std::uint64_t seed
               std::size_t largest) {
     if (largest == 0) largest = setup.partition;
     SCOPED_TRACE(fmt::format("RMEM_SOAK_SEED={} RMEM_SOAK_MESSAGES={}", seed, messages));
-    RankProcesses ring(setup);
-    ring.start_all([&](Rank& me) { soak(me, messages / setup.ranks, seed, largest); });
-    ring.finish();
+    run_members(setup, [&](Rank& me) { soak(me, messages / setup.ranks, seed, largest); });
 }
 
 std::uint64_t soak_messages(std::uint64_t by_default) {

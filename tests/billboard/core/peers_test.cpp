@@ -34,8 +34,7 @@ void check_gone(int gone) {
     std::size_t size = 0;
     const void* data = nullptr;
     check_code(bbp_recv(gone, buffer, sizeof buffer, &size), BBP_EPEER, "bbp_recv");
-    check(std::string(bbp_last_error()).find(fmt::format("rank {}", gone)) != std::string::npos,
-          std::string("bbp_last_error() does not name the rank: ") + bbp_last_error());
+    check_said(fmt::format("rank {}", gone));
     check_code(bbp_tryrecv(gone, buffer, sizeof buffer, &size), BBP_EPEER, "bbp_tryrecv");
     check_code(bbp_recv_for(gone, buffer, sizeof buffer, &size, kLong), BBP_EPEER, "bbp_recv_for");
     check_code(bbp_view(gone, &data, &size), BBP_EPEER, "bbp_view");
@@ -55,19 +54,16 @@ void check_gone(int gone) {
 // ---- Leaving
 
 TEST_P(Peers, peers_that_have_left_are_drained_before_they_are_missed) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        for (const std::size_t size : kSizes) send(1, size, size);
-        me.leave();
-    });
-    ring.start(1, [](Rank& me) {
-        me.await_word(kGo);
-        for (const std::size_t size : kSizes) receive(0, size, size);
-        check_gone(0);
-    });
-    ring.wait(0);
-    ++ring.shared()[kGo];
-    ring.finish();
+    run({[](Rank& me) {
+             for (const std::size_t size : kSizes) send(1, size, size);
+             me.leave();
+         },
+         [](Rank& me) {
+             me.await_word(kGo);
+             for (const std::size_t size : kSizes) receive(0, size, size);
+             check_gone(0);
+         }},
+        {.rank = 0, .posted = 0, .is_killed = false});
 }
 
 TEST_P(Peers, peers_that_have_left_are_drained_from_anyone_and_by_views) {
@@ -122,107 +118,103 @@ TEST_P(Peers, peers_that_have_not_left_go_on_without_those_that_have) {
 }
 
 TEST_P(Peers, peers_that_left_their_own_messages_unread_stop_nobody) {
-    RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) {
-        check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
-        me.raise(kPosted);
-        me.await_word(kGo);
-        // What rank 1 never read takes no room now.
-        for (std::uint64_t i = 0; i < 100; ++i) send(2, 900, i);
-    });
-    ring.start(1, [](Rank& me) { me.await_word(kPosted); });
-    ring.start(2, [](Rank&) {
-        for (std::uint64_t i = 0; i < 100; ++i) receive(0, 900, i);
-    });
-    ring.wait(1);
-    ++ring.shared()[kGo];
-    ring.finish();
+    run({[](Rank& me) {
+             check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
+             me.raise(kPosted);
+             me.await_word(kGo);
+             // What rank 1 never read takes no room now.
+             for (std::uint64_t i = 0; i < 100; ++i) send(2, 900, i);
+         },
+         [](Rank& me) { me.await_word(kPosted); },
+         [](Rank&) {
+             for (std::uint64_t i = 0; i < 100; ++i) receive(0, 900, i);
+         }},
+        {.rank = 1, .posted = 0, .is_killed = false});
 }
 
 TEST_P(Peers, peers_that_left_leave_a_rank_itself_to_talk_to) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        me.await_word(kGo);
-        send(0, 10, 1);
-        check_equal(receive(BBP_ANY, 10, 1), 0, "sender");
-        send(0, 1000, 2);
-        receive(0, 1000, 2);
-        check_code(drain_until_error(BBP_ANY), BBP_EPEER);
-    });
-    ring.start(1, [](Rank&) {});
-    ring.wait(1);
-    ++ring.shared()[kGo];
-    ring.finish();
+    run({[](Rank& me) {
+             me.await_word(kGo);
+             send(0, 10, 1);
+             check_equal(receive(BBP_ANY, 10, 1), 0, "sender");
+             send(0, 1000, 2);
+             receive(0, 1000, 2);
+             check_code(drain_until_error(BBP_ANY), BBP_EPEER);
+         },
+         [](Rank&) {}},
+        {.rank = 1, .posted = 0, .is_killed = false});
 }
 
 // ---- Dying
 
 TEST_P(Peers, peers_that_were_killed_are_drained_before_they_are_missed) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        for (const std::size_t size : kSizes) send(1, size, size);
-        me.raise(kPosted);
-        linger(me);
-    });
-    ring.start(1, [](Rank& me) {
-        me.await_word(kGo);
-        for (const std::size_t size : kSizes) receive(0, size, size);
-        check_gone(0);
-    });
-    ring.await_word(kPosted);
-    ring.kill(0);
-    ++ring.shared()[kGo];
-    ring.finish();
+    run({[](Rank& me) {
+             for (const std::size_t size : kSizes) send(1, size, size);
+             me.raise(kPosted);
+             linger(me);
+         },
+         [](Rank& me) {
+             me.await_word(kGo);
+             for (const std::size_t size : kSizes) receive(0, size, size);
+             check_gone(0);
+         }},
+        {.rank = 0});
 }
 
 TEST_P(Peers, peers_that_were_killed_with_full_queues_are_drained_whole) {
     for (const std::size_t size : {4U, 900U}) {
         SCOPED_TRACE(size);
-        RankProcesses ring(setup(2));
-        ring.start(0, [size](Rank& me) {
-            me.shared[kCount] = static_cast<std::uint32_t>(send_until_full(1, size, 0));
-            me.raise(kPosted);
-            linger(me);
-        });
-        ring.start(1, [size](Rank& me) {
-            me.await_word(kGo);
-            const std::uint64_t queued = me.shared[kCount];
-            for (std::uint64_t i = 0; i < queued; ++i) receive(0, size, i);
-            check_gone(0);
-        });
-        ring.await_word(kPosted);
-        ring.kill(0);
-        ++ring.shared()[kGo];
-        ring.finish();
+        run({[size](Rank& me) {
+                 me.shared[kCount] = static_cast<std::uint32_t>(send_until_full(1, size, 0));
+                 me.raise(kPosted);
+                 linger(me);
+             },
+             [size](Rank& me) {
+                 me.await_word(kGo);
+                 const std::uint64_t queued = me.shared[kCount];
+                 for (std::uint64_t i = 0; i < queued; ++i) receive(0, size, i);
+                 check_gone(0);
+             }},
+            {.rank = 0});
     }
 }
 
-/// Rank 1 waits in `call`, which needs rank 0; rank 0 is killed; the call must say BBP_EPEER.
-void kill_what_is_waited_for(const RingSetup& setup, const std::function<int()>& call) {
-    RankProcesses ring(setup);
-    ring.start(0, linger);
-    ring.start(1, [&](Rank& me) {
-        me.raise(kGo);
-        check_code(call(), BBP_EPEER);
-    });
-    ring.await_word(kGo);
-    a_while(ring);
-    ring.kill(0);
-    ring.finish();
+/// Sends messages to rank 0 until one is refused.
+int send_until_refused(std::size_t size) {
+    const auto bytes = pattern(size, 1);
+    int code = BBP_OK;
+    while (code == BBP_OK) code = bbp_send(0, bytes.data(), size);
+    return code;
 }
 
-TEST_P(Peers, peers_that_die_end_a_receive_that_waits_for_them) {
-    kill_what_is_waited_for(setup(2), [] {
-        std::byte buffer[8];
-        return bbp_recv(0, buffer, sizeof buffer, nullptr);
-    });
-}
-
-TEST_P(Peers, peers_that_die_end_a_receive_from_anyone_when_they_were_the_last) {
-    kill_what_is_waited_for(setup(2), [] {
-        std::byte buffer[8];
-        return bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr);
-    });
+TEST_P(Peers, peers_that_die_end_each_call_that_waits_for_them) {
+    static std::byte buffer[8];
+    static const void* data = nullptr;
+    static std::size_t size = 0;
+    static const int members[] = {0, 1};
+    const std::pair<const char*, int (*)()> calls[] = {
+        {"a receive", [] { return bbp_recv(0, buffer, sizeof buffer, nullptr); }},
+        {"from anyone", [] { return bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr); }},
+        {"a view", [] { return bbp_view(0, &data, &size); }},
+        {"a send in a slot", [] { return send_until_refused(4); }},
+        {"a send through the partition", [] { return send_until_refused(900); }},
+        {"a send larger than it", [] { return send_until_refused(5 * kPartition); }},
+        {"a barrier", [] { return bbp_barrier(); }},
+        {"a barrier with a deadline", [] { return bbp_barrier_for(kLong); }},
+        {"a group's barrier", [] { return bbp_barrier_group(members, 2, 5); }}};
+    for (const auto& call : calls) {
+        SCOPED_TRACE(call.first);
+        RankProcesses ring(setup(2));
+        ring.start(0, linger);
+        ring.start(1, [&](Rank& me) {
+            me.raise(kGo);
+            check_code(call.second(), BBP_EPEER);
+        });
+        ring.await_word(kGo);
+        a_while(ring);
+        ring.kill(0);
+        ring.finish();
+    }
 }
 
 /// What looks for the dead now and then must not miss each turn because another call has counted
@@ -246,47 +238,6 @@ TEST_P(Peers, peers_that_die_are_missed_by_a_rank_that_polls_by_several_calls_in
         ring.kill(0);
         ring.wait(1);
     }
-}
-
-TEST_P(Peers, peers_that_die_end_a_view_that_waits_for_them) {
-    kill_what_is_waited_for(setup(2), [] {
-        const void* data = nullptr;
-        std::size_t size = 0;
-        return bbp_view(0, &data, &size);
-    });
-}
-
-TEST_P(Peers, peers_that_die_end_a_send_that_waits_for_them) {
-    for (const std::size_t size : {4U, 900U}) {
-        kill_what_is_waited_for(setup(2), [size] {
-            const auto bytes = pattern(size, 1);
-            int code = BBP_OK;
-            while (code == BBP_OK) code = bbp_send(0, bytes.data(), size);
-            return code;
-        });
-    }
-}
-
-TEST_P(Peers, peers_that_die_end_the_sending_of_a_message_larger_than_a_partition) {
-    kill_what_is_waited_for(setup(2), [] {
-        const auto bytes = pattern(5 * kPartition, 1);
-        return bbp_send(0, bytes.data(), bytes.size());
-    });
-}
-
-TEST_P(Peers, peers_that_die_end_a_barrier) {
-    kill_what_is_waited_for(setup(2), [] { return bbp_barrier(); });
-}
-
-TEST_P(Peers, peers_that_die_end_a_barrier_with_a_deadline_before_it_passes) {
-    kill_what_is_waited_for(setup(2), [] { return bbp_barrier_for(kLong); });
-}
-
-TEST_P(Peers, peers_that_die_end_a_barrier_of_their_group) {
-    kill_what_is_waited_for(setup(2), [] {
-        const int members[] = {0, 1};
-        return bbp_barrier_group(members, 2, 5);
-    });
 }
 
 TEST_P(Peers, peers_that_die_end_everybodys_barrier) {
@@ -406,74 +357,62 @@ TEST_P(Peers, peers_that_die_one_after_the_other_end_a_receive_from_anyone) {
 }
 
 TEST_P(Peers, peers_that_die_with_unread_messages_free_the_senders_room) {
-    RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) {
-        check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
-        me.raise(kPosted);
-        me.await_word(kGo);
-        for (std::uint64_t i = 0; i < 200; ++i) send(2, i * 9, i);
-    });
-    ring.start(1, linger);
-    ring.start(2, [](Rank&) {
-        for (std::uint64_t i = 0; i < 200; ++i) receive(0, i * 9, i);
-    });
-    ring.await_word(kPosted);
-    ring.kill(1);
-    ++ring.shared()[kGo];
-    ring.finish();
+    run({[](Rank& me) {
+             check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
+             me.raise(kPosted);
+             me.await_word(kGo);
+             for (std::uint64_t i = 0; i < 200; ++i) send(2, i * 9, i);
+         },
+         linger,
+         [](Rank&) {
+             for (std::uint64_t i = 0; i < 200; ++i) receive(0, i * 9, i);
+         }},
+        {.rank = 1});
 }
 
 TEST_P(Peers, peers_that_die_with_views_of_messages_free_the_senders_room) {
-    RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) {
-        for (std::uint64_t i = 0; i < 3; ++i) multicast({1, 2}, kPartition / 4, i);
-        me.await_word(kGo);
-        for (std::uint64_t i = 0; i < 20; ++i) send(2, kPartition, i);
-    });
-    ring.start(1, [](Rank& me) {
-        for (std::uint64_t i = 0; i < 3; ++i) {
-            const void* data = nullptr;
-            std::size_t size = 0;
-            check_code(bbp_view(0, &data, &size), 0);
-            check_bytes(data, size, i);
-        }
-        me.raise(kPosted);
-        linger(me);
-    });
-    ring.start(2, [](Rank&) {
-        for (std::uint64_t i = 0; i < 3; ++i) receive(0, kPartition / 4, i);
-        for (std::uint64_t i = 0; i < 20; ++i) receive(0, kPartition, i);
-    });
-    ring.await_word(kPosted);
-    ring.kill(1);
-    ++ring.shared()[kGo];
-    ring.finish();
+    run({[](Rank& me) {
+             for (std::uint64_t i = 0; i < 3; ++i) multicast({1, 2}, kPartition / 4, i);
+             me.await_word(kGo);
+             for (std::uint64_t i = 0; i < 20; ++i) send(2, kPartition, i);
+         },
+         [](Rank& me) {
+             for (std::uint64_t i = 0; i < 3; ++i) {
+                 const void* data = nullptr;
+                 std::size_t size = 0;
+                 check_code(bbp_view(0, &data, &size), 0);
+                 check_bytes(data, size, i);
+             }
+             me.raise(kPosted);
+             linger(me);
+         },
+         [](Rank&) {
+             for (std::uint64_t i = 0; i < 3; ++i) receive(0, kPartition / 4, i);
+             for (std::uint64_t i = 0; i < 20; ++i) receive(0, kPartition, i);
+         }},
+        {.rank = 1});
 }
 
 TEST_P(Peers, peers_that_die_leave_their_messages_to_those_who_view_them) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        send(1, 20, 1);
-        send(1, 2000, 2);
-        me.raise(kPosted);
-        linger(me);
-    });
-    ring.start(1, [](Rank& me) {
-        const void* data[2] = {};
-        std::size_t size[2] = {};
-        for (int i = 0; i < 2; ++i) check_code(bbp_view(0, &data[i], &size[i]), 0);
-        me.raise(kPosted);
-        me.await_word(kGo);
-        check_gone(0);
-        check_bytes(data[0], size[0], 1);
-        check_bytes(data[1], size[1], 2);
-        check_ok(bbp_release(data[1]));
-        check_ok(bbp_release(data[0]));
-    });
-    ring.await_word(kPosted, 2);
-    ring.kill(0);
-    ++ring.shared()[kGo];
-    ring.finish();
+    run({[](Rank& me) {
+             send(1, 20, 1);
+             send(1, 2000, 2);
+             me.raise(kPosted);
+             linger(me);
+         },
+         [](Rank& me) {
+             const void* data[2] = {};
+             std::size_t size[2] = {};
+             for (int i = 0; i < 2; ++i) check_code(bbp_view(0, &data[i], &size[i]), 0);
+             me.raise(kPosted);
+             me.await_word(kGo);
+             check_gone(0);
+             check_bytes(data[0], size[0], 1);
+             check_bytes(data[1], size[1], 2);
+             check_ok(bbp_release(data[1]));
+             check_ok(bbp_release(data[0]));
+         }},
+        {.rank = 0, .posted = 2});
 }
 
 TEST_P(Peers, peers_that_die_in_a_storm_of_messages_do_not_stop_the_others) {
