@@ -63,18 +63,11 @@ void release(const View& view, Place place = Place::here()) {
     check_code(bbp_release(view.data), BBP_OK, "bbp_release", place);
 }
 
-TEST_P(InPlace, composed_messages_arrive) {
+TEST_P(InPlace, composed_and_viewed_messages_are_what_was_sent) {
     run(2, [](Rank& me) {
         for (const std::size_t size : kSizes) {
             if (me.rank == 0) check_ok(bbp_post(1, compose_filled(size, size), size));
             if (me.rank == 1) receive(0, size, size);
-        }
-    });
-}
-
-TEST_P(InPlace, viewed_messages_are_what_was_sent) {
-    run(2, [](Rank& me) {
-        for (const std::size_t size : kSizes) {
             if (me.rank == 0) send(1, size, size);
             if (me.rank == 1) release(view(0, size, size));
             if (me.rank == 0) send(1, size, size + 1);
@@ -253,49 +246,6 @@ TEST_P(InPlace, views_stay_as_they_are_while_other_messages_come_and_go) {
     });
 }
 
-/// Holds up to `most` views and releases them in an order that `next_random` chooses.
-void view_and_release_at_random(int source, std::uint64_t messages, std::size_t most,
-                                const std::function<std::size_t(std::uint64_t)>& size) {
-    std::vector<View> held;
-    std::uint64_t state = 42;
-    for (std::uint64_t i = 0; i < messages; ++i) {
-        held.push_back(view(source, size(i), i));
-        while (held.size() >= most || (!held.empty() && next_random(state) % 3 == 0)) {
-            const auto which = static_cast<std::ptrdiff_t>(next_random(state) % held.size());
-            release(held[static_cast<std::size_t>(which)]);
-            held.erase(held.begin() + which);
-        }
-    }
-    for (const View& v : held) release(v);
-}
-
-TEST_P(InPlace, views_may_be_released_in_any_order) {
-    run(2, [](Rank& me) {
-        const auto messages = static_cast<std::uint64_t>(thrifty(3000));
-        const auto size = [](std::uint64_t i) {
-            std::uint64_t state = i;
-            return next_random(state) % 2 == 0 ? i % 61 : next_random(state) % 900;
-        };
-        if (me.rank == 0) {
-            for (std::uint64_t i = 0; i < messages; ++i) send(1, size(i), i);
-        } else {
-            view_and_release_at_random(0, messages, 6, size);
-        }
-    });
-}
-
-TEST_P(InPlace, views_of_multicasts_may_be_released_in_any_order_by_each_receiver) {
-    run(4, [](Rank& me) {
-        const auto messages = static_cast<std::uint64_t>(thrifty(1000));
-        const auto size = [](std::uint64_t i) { return static_cast<std::size_t>(i * 31 % 800); };
-        if (me.rank == 0) {
-            for (std::uint64_t i = 0; i < messages; ++i) multicast({1, 2, 3}, size(i), i);
-        } else {
-            view_and_release_at_random(0, messages, 2 + static_cast<std::size_t>(me.rank), size);
-        }
-    });
-}
-
 TEST_P(InPlace, releases_out_of_order_free_the_senders_room) {
     run(2, [](Rank& me) {
         constexpr std::size_t kSize = kPartition / 5;
@@ -307,23 +257,6 @@ TEST_P(InPlace, releases_out_of_order_free_the_senders_room) {
             const View first = view(0, kSize, 0);
             for (std::uint64_t i = 1; i < 40; ++i) release(view(0, kSize, i));
             release(first);
-        }
-    });
-}
-
-TEST_P(InPlace, views_and_receives_may_be_mixed) {
-    run(2, [](Rank& me) {
-        const auto messages = static_cast<std::uint64_t>(thrifty(1000));
-        for (std::uint64_t i = 0; i < messages; ++i) {
-            const std::size_t size = i * 23 % 400;
-            if (me.rank == 0) {
-                send(1, size, i);
-            } else if (i % 2 == 0) {
-                receive(0, size, i);
-            } else {
-                const View outer = view(0, size, i);
-                release(outer);
-            }
         }
     });
 }

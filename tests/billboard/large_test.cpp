@@ -58,58 +58,15 @@ TEST_P(Large, messages_of_a_partition_can_be_tried) {
     });
 }
 
-TEST_P(Large, messages_follow_each_other_and_short_ones_in_order) {
-    run(2, [](Rank& me) {
-        const auto messages = static_cast<std::uint64_t>(thrifty(60));
-        for (std::uint64_t i = 0; i < messages; ++i) {
-            const std::size_t size = i % 3 == 0   ? i
-                                     : i % 3 == 1 ? kPartition + i
-                                                  : 5 * kPartition - i;
-            if (me.rank == 0) send(1, size, i);
-            if (me.rank == 1) receive(0, size, i);
-        }
-    });
-}
-
-TEST_P(Large, messages_of_several_senders_to_one_receiver_do_not_mix) {
-    run(4, [](Rank& me) {
-        const int messages = thrifty(20);
-        if (me.rank != 0) {
-            for (int i = 0; i < messages; ++i) {
-                send(0, 3 * kPartition, static_cast<std::uint64_t>(me.rank));
-            }
-            return;
-        }
-        std::vector<std::byte> buffer(3 * kPartition);
-        for (int i = 0; i < 3 * messages; ++i) {
-            std::size_t size = 0;
-            const int sender = bbp_recv(BBP_ANY, buffer.data(), buffer.size(), &size);
-            check(sender >= 1 && sender <= 3, "bbp_recv told sender " + code_name(sender));
-            check_equal(size, 3 * kPartition, "size");
-            check_bytes(buffer.data(), size, static_cast<std::uint64_t>(sender));
-        }
-    });
-}
-
-TEST_P(Large, messages_to_a_late_receiver_wait_for_it) {
-    run(2, [](Rank& me) {
-        if (me.rank == 0) return send(1, 6 * kPartition, 1);
-        rest(std::chrono::milliseconds(30));
-        receive(0, 6 * kPartition, 1);
-    });
-}
-
 TEST_P(Large, messages_fit_through_the_smallest_partition) {
     RingSetup small = setup(2);
     small.partition = 1024;
-    RankProcesses ring(small);
-    ring.start_all([](Rank& me) {
+    run_members(small, [](Rank& me) {
         for (const std::size_t size : {1000U, 1023U, 1024U, 1025U, 5000U, 100'001U}) {
             if (me.rank == 0) send(1, size, size);
             if (me.rank == 1) receive(0, size, size);
         }
     });
-    ring.finish();
 }
 
 TEST_P(Large, messages_to_oneself_arrive_or_are_refused_but_never_hang) {
@@ -125,46 +82,6 @@ TEST_P(Large, messages_to_oneself_arrive_or_are_refused_but_never_hang) {
         send(0, 10, 2);
         receive(0, 10, 2);
         nothing_waits(0);
-    });
-}
-
-TEST_P(Large, messages_that_do_not_fit_the_buffer_stay) {
-    run(2, [](Rank& me) {
-        const std::size_t size = 4 * kPartition;
-        if (me.rank == 0) return send(1, size, 1);
-        std::vector<std::byte> small(kPartition);
-        for (int i = 0; i < 3; ++i) {
-            std::size_t found = 0;
-            check_code(bbp_recv(0, small.data(), small.size(), &found), BBP_ESIZE);
-            check_equal(found, size, "size told with BBP_ESIZE");
-            found = 0;
-            check_code(bbp_probe(0, &found), 0);
-            check_equal(found, size, "size probed");
-        }
-        receive(0, size, 1);
-    });
-}
-
-TEST_P(Large, messages_can_be_received_by_trying_again_and_again) {
-    run(2, [](Rank& me) {
-        const std::size_t size = 8 * kPartition + 3;
-        if (me.rank == 0) {
-            send(1, size, 1);
-            send(1, 9, 9);
-            return;
-        }
-        std::vector<std::byte> buffer(size);
-        std::size_t found = 0;
-        await(
-            [&] {
-                const int code = bbp_tryrecv(0, buffer.data(), buffer.size(), &found);
-                if (code != BBP_EAGAIN) check_code(code, 0);
-                return code == 0;
-            },
-            "the message");
-        check_equal(found, size, "size");
-        check_bytes(buffer.data(), size, 1);
-        receive(0, 9, 9);
     });
 }
 

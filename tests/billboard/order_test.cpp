@@ -6,6 +6,9 @@
 /// receiver that takes from anyone. (billboard/bbp.h: Order; bbp_recv with BBP_ANY.)
 
 #include "tests/support/conformance.hpp"
+#include "tests/support/soak.hpp"
+
+#include <algorithm>
 
 namespace rmem::test {
 namespace {
@@ -31,17 +34,21 @@ std::size_t mixed_size(std::uint64_t number) {
     }
 }
 
-TEST_P(Order, the_order_of_mixed_sizes_is_kept) {
-    run(2, [](Rank& me) {
-        const auto messages = static_cast<std::uint64_t>(thrifty(3000));
-        for (std::uint64_t i = 0; i < messages; ++i) {
-            if (me.rank == 0) {
-                send(1, mixed_size(i), i);
-            } else {
-                receive(0, mixed_size(i), i);
-            }
-        }
-    });
+/// Of each rank to each and to itself, alone and as multicasts, tried, composed, viewed and
+/// received from anyone; a partition may be smaller than a message, and ranks more than processors.
+TEST_P(Order, the_order_of_random_messages_is_kept) {
+    struct Traffic {
+        unsigned ranks;
+        int messages;
+        std::size_t largest;
+    };
+    for (const auto& [ranks, messages, largest] :
+         {Traffic{4, 20'000, kPartition}, Traffic{4, 400, 5 * kPartition},
+          Traffic{many(20), 2000, 600}}) {
+        SCOPED_TRACE(ranks);
+        const auto all = static_cast<std::uint64_t>(std::max(thrifty(messages), 100));
+        run_soak(setup(ranks), all, soak_seed(), largest);
+    }
 }
 
 TEST_P(Order, the_order_of_short_messages_is_kept_beyond_the_wrap_of_any_queue) {
@@ -82,61 +89,6 @@ TEST_P(Order, the_order_of_messages_that_waited_for_a_late_receiver_is_kept) {
     });
 }
 
-TEST_P(Order, the_order_of_single_and_multicast_messages_is_kept) {
-    run(4, [](Rank& me) {
-        // Everyone computes the same plan: message i goes to the ranks in the bits of `mask(i)`.
-        const auto messages = static_cast<std::uint64_t>(thrifty(2000));
-        const auto mask = [](std::uint64_t i) {
-            std::uint64_t state = i ^ 0x5555;
-            return 1 + next_random(state) % 7;
-        };
-        for (std::uint64_t i = 0; i < messages; ++i) {
-            const std::size_t size = mixed_size(i);
-            if (me.rank == 0) {
-                std::vector<int> dests;
-                for (int rank = 1; rank < 4; ++rank) {
-                    if ((mask(i) >> (rank - 1) & 1U) != 0) dests.push_back(rank);
-                }
-                if (dests.size() == 1) {
-                    send(dests[0], size, i);
-                } else {
-                    multicast(dests, size, i);
-                }
-            } else if ((mask(i) >> (me.rank - 1) & 1U) != 0) {
-                receive(0, size, i);
-            }
-        }
-        check_ok(bbp_barrier());
-        nothing_waits(BBP_ANY);
-    });
-}
-
-TEST_P(Order, the_order_of_each_sender_is_kept_when_received_from_anyone) {
-    run(4, [](Rank& me) {
-        const int messages = thrifty(3000);
-        if (me.rank != 0) {
-            for (int i = 0; i < messages; ++i) {
-                const auto number = static_cast<std::uint64_t>(i);
-                send(0, 16 + mixed_size(number) % 500, number * 4 + static_cast<unsigned>(me.rank));
-            }
-            return;
-        }
-        std::vector<std::uint64_t> next(4, 0);
-        std::vector<std::byte> buffer(1000);
-        for (int i = 0; i < 3 * messages; ++i) {
-            std::size_t size = 0;
-            const int sender = bbp_recv(BBP_ANY, buffer.data(), buffer.size(), &size);
-            check(sender >= 1 && sender <= 3, "bbp_recv told sender " + code_name(sender));
-            const std::uint64_t number = next[static_cast<std::size_t>(sender)]++;
-            check_equal(size, 16 + mixed_size(number) % 500, "size");
-            check_bytes(buffer.data(), size, number * 4 + static_cast<unsigned>(sender));
-        }
-        for (int sender = 1; sender < 4; ++sender) {
-            check_equal(next[static_cast<std::size_t>(sender)], messages, "messages of a sender");
-        }
-    });
-}
-
 TEST_P(Order, is_the_receivers_choice_between_senders) {
     run(4, [](Rank& me) {
         if (me.rank != 0) {
@@ -150,32 +102,6 @@ TEST_P(Order, is_the_receivers_choice_between_senders) {
         }
         nothing_waits(BBP_ANY);
         me.raise(kDone);
-    });
-}
-
-TEST_P(Order, survives_try_calls_that_found_no_room) {
-    run(2, [](Rank& me) {
-        const auto messages = static_cast<std::uint64_t>(thrifty(2000));
-        if (me.rank == 0) {
-            for (std::uint64_t i = 0; i < messages; ++i) {
-                await([&] { return try_send(1, mixed_size(i) % 2000, i) == BBP_OK; }, "room");
-            }
-            return;
-        }
-        std::vector<std::byte> buffer(4000);
-        for (std::uint64_t i = 0; i < messages; ++i) {
-            std::size_t size = 0;
-            int code = BBP_EAGAIN;
-            await(
-                [&] {
-                    code = bbp_tryrecv(BBP_ANY, buffer.data(), buffer.size(), &size);
-                    return code != BBP_EAGAIN;
-                },
-                "a message");
-            check_code(code, 0);
-            check_equal(size, mixed_size(i) % 2000, "size");
-            check_bytes(buffer.data(), size, i);
-        }
     });
 }
 
@@ -267,12 +193,8 @@ void check_patience(Rank& me, int busy, int patient) {
                      patient));
 }
 
-TEST_P(Order, receiving_from_anyone_lets_no_low_rank_starve_a_high_one) {
-    run(4, [](Rank& me) { check_patience(me, 1, 3); });
-}
-
-TEST_P(Order, receiving_from_anyone_lets_no_high_rank_starve_a_low_one) {
-    run(4, [](Rank& me) { check_patience(me, 3, 1); });
+TEST_P(Order, receiving_from_anyone_lets_neither_low_nor_high_ranks_starve_the_others) {
+    for (const int busy : {1, 3}) run(4, [&](Rank& me) { check_patience(me, busy, 4 - busy); });
 }
 
 }  // namespace
