@@ -34,9 +34,9 @@ void share_a_processor() {
     check_equal(::sched_setaffinity(0, sizeof one, &one), 0, "sched_setaffinity");
 }
 
-/// Starts two ranks there; each plays ping-pong by `look`, which is called until it says that
-/// something was there.
-void play(const RingSetup& setup, const std::function<bool(int other, int round)>& look) {
+/// Starts two ranks there; a body returns how many times it has looked without success in this
+/// many steps.
+void crowd(const RingSetup& setup, int steps, const std::function<std::uint64_t(int me)>& body) {
     RankProcesses ring(setup);
     for (const unsigned rank : {0U, 1U}) {
         ring.start_bare(rank, [&](Rank&) {
@@ -44,20 +44,28 @@ void play(const RingSetup& setup, const std::function<bool(int other, int round)
             int me = -1;
             check_ok(bbp_init(&me, nullptr));
             check_ok(bbp_barrier());
-            const int other = 1 - me;
-            std::uint64_t looks = 0;
-            for (int round = 0; round < kCrowdRounds; ++round) {
-                if (me == 0) check_ok(bbp_send(other, &round, sizeof round));
-                while (!look(other, round)) ++looks;
-                if (me == 1) check_ok(bbp_send(other, &round, sizeof round));
-            }
-            check(looks < kMostLooks * kCrowdRounds,
+            const std::uint64_t looks = body(me);
+            check(looks < kMostLooks * static_cast<std::uint64_t>(steps),
                   "it looked " + std::to_string(looks) + " times without success");
             check_ok(bbp_barrier());
             check_ok(bbp_finalize());
         });
     }
     ring.finish();
+}
+
+/// Each plays ping-pong by `look`, which is called until it says that something was there.
+void play(const RingSetup& setup, const std::function<bool(int other, int round)>& look) {
+    crowd(setup, kCrowdRounds, [&](int me) {
+        const int other = 1 - me;
+        std::uint64_t looks = 0;
+        for (int round = 0; round < kCrowdRounds; ++round) {
+            if (me == 0) check_ok(bbp_send(other, &round, sizeof round));
+            while (!look(other, round)) ++looks;
+            if (me == 1) check_ok(bbp_send(other, &round, sizeof round));
+        }
+        return looks;
+    });
 }
 
 bool received(int result, int other) {
@@ -109,72 +117,50 @@ TEST_P(Crowd, a_crowd_of_tries_to_view_and_of_the_shortest_deadlines_moves) {
 TEST_P(Crowd, a_crowd_of_senders_to_full_receivers_moves) {
     RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     constexpr int kMessages = 400;
-    RankProcesses ring(setup(2));
-    for (const unsigned rank : {0U, 1U}) {
-        ring.start_bare(rank, [&](Rank&) {
-            share_a_processor();
-            int me = -1;
-            check_ok(bbp_init(&me, nullptr));
-            check_ok(bbp_barrier());
-            std::vector<std::byte> bytes(kPartition / 4);
-            std::uint64_t looks = 0;
-            for (int i = 0; i < kMessages; ++i) {
-                if (me == 1) {
-                    check_code(bbp_recv(0, bytes.data(), bytes.size(), nullptr), 0);
-                } else if (i % 2 == 0) {
-                    while (bbp_trysend(1, bytes.data(), bytes.size()) == BBP_EAGAIN) ++looks;
-                } else {
-                    void* place = nullptr;
-                    while (bbp_compose(bytes.size(), &place) == BBP_EAGAIN) ++looks;
-                    while (bbp_trypost(1, place, bytes.size()) == BBP_EAGAIN) ++looks;
-                }
+    crowd(setup(2), kMessages, [](int me) {
+        std::vector<std::byte> bytes(kPartition / 4);
+        std::uint64_t looks = 0;
+        for (int i = 0; i < kMessages; ++i) {
+            if (me == 1) {
+                check_code(bbp_recv(0, bytes.data(), bytes.size(), nullptr), 0);
+            } else if (i % 2 == 0) {
+                while (bbp_trysend(1, bytes.data(), bytes.size()) == BBP_EAGAIN) ++looks;
+            } else {
+                void* place = nullptr;
+                while (bbp_compose(bytes.size(), &place) == BBP_EAGAIN) ++looks;
+                while (bbp_trypost(1, place, bytes.size()) == BBP_EAGAIN) ++looks;
             }
-            check(looks < kMostLooks * kMessages,
-                  "it looked " + std::to_string(looks) + " times without success");
-            check_ok(bbp_barrier());
-            check_ok(bbp_finalize());
-        });
-    }
-    ring.finish();
+        }
+        return looks;
+    });
 }
 
 TEST_P(Crowd, a_crowd_of_programs_that_look_at_the_memory_moves) {
     RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
-    RankProcesses ring(setup(2));
-    for (const unsigned rank : {0U, 1U}) {
-        ring.start_bare(rank, [&](Rank&) {
-            share_a_processor();
-            check_ok(bbp_init(nullptr, nullptr));
-            Node node = Node::open();
-            check_ok(bbp_barrier());
-            const std::size_t mine = 64 * node.rank(), other = 64 - mine;
-            const auto* raw =
-                reinterpret_cast<const std::atomic<std::uint32_t>*>(node.bank() + other);
-            std::uint64_t looks = 0;
-            for (std::uint32_t round = 1; round <= kCrowdRounds; ++round) {
-                if (node.rank() == 0)
-                    check(node.write_word(mine, round) == WriteResult::ok, "room");
-                for (std::uint32_t seen = 0; seen != round; ++looks) {
-                    switch (round % 4) {
-                        case 0: seen = node.load(other); break;
-                        case 1: node.read(other, &seen, sizeof seen); break;
-                        case 2: seen = node.wait_change(other, round - 1, Deadline::now()); break;
-                        default:
-                            node.poll();
-                            seen = raw->load();
-                            break;
-                    }
+    crowd(setup(2), kCrowdRounds, [](int me) {
+        Node node = Node::open();
+        check_ok(bbp_barrier());
+        const std::size_t mine = 64 * node.rank(), other = 64 - mine;
+        const auto* raw = reinterpret_cast<const std::atomic<std::uint32_t>*>(node.bank() + other);
+        std::uint64_t looks = 0;
+        for (std::uint32_t round = 1; round <= kCrowdRounds; ++round) {
+            if (me == 0) check(node.write_word(mine, round) == WriteResult::ok, "room");
+            for (std::uint32_t seen = 0; seen != round; ++looks) {
+                switch (round % 4) {
+                    case 0: seen = node.load(other); break;
+                    case 1: node.read(other, &seen, sizeof seen); break;
+                    case 2: seen = node.wait_change(other, round - 1, Deadline::now()); break;
+                    default:
+                        node.poll();
+                        seen = raw->load();
+                        break;
                 }
-                if (node.rank() == 1)
-                    check(node.write_word(mine, round) == WriteResult::ok, "room");
             }
-            check(looks < kMostLooks * kCrowdRounds,
-                  "it looked " + std::to_string(looks) + " times without success");
-            check_ok(bbp_barrier());
-            check_ok(bbp_finalize());
-        });
-    }
-    ring.finish();
+            if (me == 1) check(node.write_word(mine, round) == WriteResult::ok, "room");
+        }
+        check_ok(bbp_barrier());  // before a node is gone
+        return looks;
+    });
 }
 
 }  // namespace

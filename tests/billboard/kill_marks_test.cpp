@@ -90,39 +90,25 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
     return out << c.mark << ':' << c.pass << " on " << c.kind.name;
 }
 
-/// Marks that only a rank passes which meets the next incarnation of another.
-bool is_of_a_return(const std::string& mark) {
-    return starts_with_any(mark, {"return."});
-}
-
-std::vector<Case> return_cases() {
+/// At the marks that only a rank passes which meets the next incarnation of another, or at those
+/// that others do. Some are passed more than once.
+std::vector<Case> cases(bool are_of_returns) {
     std::vector<Case> all;
     for (const std::string& mark : marks_of("billboard")) {
-        if (!is_of_a_return(mark)) continue;
+        if (starts_with_any(mark, {"return."}) != are_of_returns) continue;
+        const bool is_passed_often = are_of_returns ? mark == "return.one-taken-over"
+                                                    : !starts_with_any(mark, {"join.", "leave."});
         for (const Kind& kind : kKinds) {
             if (!passes(kind, mark)) continue;
             all.push_back({mark, kind, 1});
-            if (mark == "return.one-taken-over") all.push_back({mark, kind, 3});
-        }
-    }
-    return all;
-}
-
-std::vector<Case> cases() {
-    std::vector<Case> all;
-    for (const std::string& mark : marks_of("billboard")) {
-        if (is_of_a_return(mark)) continue;
-        for (const Kind& kind : kKinds) {
-            if (!passes(kind, mark)) continue;
-            all.push_back({mark, kind, 1});
-            if (!starts_with_any(mark, {"join.", "leave."})) all.push_back({mark, kind, 3});
+            if (is_passed_often) all.push_back({mark, kind, 3});
         }
     }
     return all;
 }
 
 std::vector<Case> joining_cases() {
-    std::vector<Case> some = cases();
+    std::vector<Case> some = cases(false);
     std::erase_if(some, [](const Case& c) {
         return !starts_with_any(c.mark, {"join.", "connect."});
     });
@@ -201,11 +187,22 @@ void talk_again(Rank& me, Talker& talker) {
     me.raise(kDone);
 }
 
+void talk_again(Rank& me) {
+    Talker talker(me);
+    talk_again(me, talker);
+}
+
+/// The same, once this many ranks have come here.
+void settle_and_talk(Rank& me, std::uint32_t ranks) {
+    me.raise(kSettled);
+    me.await_word(kSettled, ranks);
+    talk_again(me);
+}
+
 void come_back(Rank& me) {
     init(me);
     me.raise(kUp);
-    Talker talker(me);
-    talk_again(me, talker);
+    talk_again(me);
 }
 
 class KillMarks : public ::testing::TestWithParam<Case> {
@@ -245,7 +242,7 @@ TEST_P(KillMarks, a_rank_killed_there_is_survived_and_can_return) {
     ring.start_bare(kVictim, come_back);
     ring.finish();
 }
-INSTANTIATE_TEST_SUITE_P(At, KillMarks, ::testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(At, KillMarks, ::testing::ValuesIn(cases(false)), case_name);
 
 class KillMarksOfJoining : public KillMarks {};
 
@@ -266,10 +263,7 @@ TEST_P(KillMarksOfJoining, a_rank_killed_there_in_a_later_incarnation_can_return
         // The second incarnation's end, if noticed at all, may still have to be told.
         const int code = bbp_tryrecv(kVictim, &incarnation, 1, nullptr);
         check(code == BBP_EAGAIN || code == BBP_EPEER, code_name(code));
-        me.raise(kSettled);
-        me.await_word(kSettled, 2);
-        Talker talker(me);
-        talk_again(me, talker);
+        settle_and_talk(me, 2);
     };
     const auto greet = [](char incarnation) {
         for (const int d : {0, 2}) check_ok(bbp_send(d, &incarnation, 1), "greeting");
@@ -294,8 +288,7 @@ TEST_P(KillMarksOfJoining, a_rank_killed_there_in_a_later_incarnation_can_return
         init(me);
         greet(3);
         me.await_word(kSettled, 2);
-        Talker talker(me);
-        talk_again(me, talker);
+        talk_again(me);
     });
     ring.finish();
 }
@@ -334,10 +327,7 @@ TEST_P(KillMarksOfReturns, a_rank_killed_while_it_meets_another_again_is_survive
             check_code(bbp_recv(back, nullptr, 0, nullptr), BBP_EPEER, "of the dead");
         }
         receive(0, 1, 9);
-        me.raise(kSettled);
-        me.await_word(kSettled, 3);
-        Talker talker(me);
-        talk_again(me, talker);
+        settle_and_talk(me, 3);
     });
     ring.start_bare(kVictim, [&](Rank& me) {
         init(me);
@@ -363,24 +353,18 @@ TEST_P(KillMarksOfReturns, a_rank_killed_while_it_meets_another_again_is_survive
             },
             "rank 0 to come back");
         check_code(code, 0, "rank 0's greeting");
-        me.raise(kSettled);
-        me.await_word(kSettled, 3);
-        Talker talker(me);
-        talk_again(me, talker);
+        settle_and_talk(me, 3);
     });
     ring.wait(0);
     ring.start_bare(0, [&](Rank& me) {
         init(me);
         me.raise(kUp);
         for (const int d : {kVictim, 2}) send(d, 1, 9);
-        me.raise(kSettled);
-        me.await_word(kSettled, 3);
-        Talker talker(me);
-        talk_again(me, talker);
+        settle_and_talk(me, 3);
     });
     ring.finish();
 }
-INSTANTIATE_TEST_SUITE_P(At, KillMarksOfReturns, ::testing::ValuesIn(return_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(At, KillMarksOfReturns, ::testing::ValuesIn(cases(true)), case_name);
 
 /// The receiver sees no dead rank in between: only that a half-filled message has lost its sender.
 TEST(KillMarksAlone, a_sender_that_died_while_filling_and_is_back_already_is_missed_once) {
@@ -399,8 +383,7 @@ TEST(KillMarksAlone, a_sender_that_died_while_filling_and_is_back_already_is_mis
                 std::size_t size = 0;
                 check_code(bbp_view(kVictim, &data, &size), BBP_EPEER, "viewing the same");
             }
-            Talker talker(me);
-            talk_again(me, talker);
+            talk_again(me);
         });
     }
     ring.start_doomed(
@@ -413,12 +396,7 @@ TEST(KillMarksAlone, a_sender_that_died_while_filling_and_is_back_already_is_mis
         },
         "send.piece-filled:1");
     ring.wait(kVictim);
-    ring.start_bare(kVictim, [](Rank& me) {
-        init(me);
-        me.raise(kUp);
-        Talker talker(me);
-        talk_again(me, talker);
-    });
+    ring.start_bare(kVictim, come_back);
     ring.finish();
 }
 

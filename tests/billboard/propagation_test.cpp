@@ -15,7 +15,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <thread>
 
 namespace billboard {
@@ -30,29 +29,25 @@ constexpr unsigned kBeforeSample = 0U - kFirstCount;
 
 class Propagation : public ::testing::TestWithParam<int> {
 protected:
-    void open(std::int64_t bound_ns) {
-        auto pair = test::open_pair(name_.get(), 4096, bound_ns);
-        ring_ = std::move(pair.ring);
-        sender_ = std::move(pair.sender);
-        receiver_ = std::move(pair.receiver);
+    void open(std::int64_t bound_ns) { pair_ = test::open_pair(name_.get(), 4096, bound_ns); }
+    void send() {
+        EXPECT_EQ(pair_.sender->send(1, "reflect", 8, patience()), BBP_OK) << last_error();
     }
-    void send() { EXPECT_EQ(sender_->send(1, "reflect", 8, patience()), BBP_OK) << last_error(); }
     void receive() {
         char text[8];
-        EXPECT_EQ(receiver_->recv(GetParam(), text, sizeof text, nullptr, patience()), 0)
+        EXPECT_EQ(pair_.receiver->recv(GetParam(), text, sizeof text, nullptr, patience()), 0)
             << last_error();
     }
     void send_to_one_who_sleeps() {
         std::thread waiting([&] { receive(); });
-        EXPECT_TRUE(eventually([&] { return ring_->attention()[1] != 0; }));
+        EXPECT_TRUE(eventually([&] { return pair_.ring->attention()[1] != 0; }));
         send();
         waiting.join();
     }
-    std::uint64_t samples() const { return ring_->node(1).propagation.count(); }
+    std::uint64_t samples() const { return pair_.ring->node(1).propagation.count(); }
 
     rmem::test::RingName name_;
-    std::shared_ptr<rmem::Ring> ring_;
-    std::unique_ptr<Endpoint> sender_, receiver_;
+    test::EndpointPair pair_;
 };
 INSTANTIATE_TEST_SUITE_P(From, Propagation, ::testing::Values(0, BBP_ANY),
                          [](const auto& source) { return source.param == 0 ? "one" : "anybody"; });
@@ -65,7 +60,7 @@ TEST_P(Propagation, the_propagation_of_an_awaited_message_is_sampled_once_in_man
     EXPECT_EQ(samples(), 1U);
     send_to_one_who_sleeps();
     EXPECT_EQ(samples(), 1U);
-    EXPECT_GT(ring_->node(1).propagation.max(), 0U);
+    EXPECT_GT(pair_.ring->node(1).propagation.max(), 0U);
 }
 
 TEST_P(Propagation, the_propagation_of_a_message_that_nobody_awaited_is_no_sample) {
@@ -84,7 +79,7 @@ TEST_P(Propagation, the_propagation_of_a_message_that_an_earlier_wait_missed_is_
         receive();
     }
     char text[8];
-    EXPECT_EQ(receiver_->recv(GetParam(), text, sizeof text, nullptr, Deadline::in(1000)),
+    EXPECT_EQ(pair_.receiver->recv(GetParam(), text, sizeof text, nullptr, Deadline::in(1000)),
               BBP_ETIMEDOUT);
     send();
     receive();
@@ -95,7 +90,7 @@ TEST_P(Propagation, beyond_the_bound_is_counted_as_the_hosts) {
     open(1);  // nothing is that fast
     for (unsigned i = 0; i <= kBeforeSample; ++i) send_to_one_who_sleeps();
     EXPECT_EQ(samples(), 1U);
-    const auto& link = ring_->node(1).link;
+    const auto& link = pair_.ring->node(1).link;
     EXPECT_EQ(link.get(rmem::LinkCounter::bound_missed_by_host), 1U);
     EXPECT_EQ(link.get(rmem::LinkCounter::bound_violations), 0U);
 }

@@ -39,11 +39,23 @@ Settings inline_settings() {
     return {{Layout::lines, 8192}, BarrierKind::arrival};
 }
 
+/// Runs a body in each rank, between bbp_init and bbp_finalize, until all have ended.
+void run_all(World& world, const Program& body) {
+    for (unsigned r = 0; r < world.ranks(); ++r) {
+        world.start(r, [&body](Process& me) {
+            ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK) << bbp_last_error();
+            body(me);
+            EXPECT_EQ(bbp_barrier(), BBP_OK);
+            EXPECT_EQ(bbp_finalize(), BBP_OK);
+        });
+    }
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
 /// Sends messages round the ring of ranks, and meets the others in barriers.
 void talk(Process& me) {
-    int rank = -1, ranks = -1;
-    ASSERT_EQ(bbp_init(&rank, &ranks), BBP_OK) << bbp_last_error();
-    ASSERT_EQ(static_cast<unsigned>(rank), me.rank());
+    const int rank = static_cast<int>(me.rank());
+    const int ranks = static_cast<int>(me.world().ranks());
     for (std::size_t size = 0; size < 400; size += 37) {
         std::vector<std::uint8_t> bytes(size, static_cast<std::uint8_t>(size));
         ASSERT_EQ(bbp_send((rank + 1) % ranks, bytes.data(), size), BBP_OK);
@@ -56,14 +68,12 @@ void talk(Process& me) {
         ASSERT_EQ(found, bytes);
         ASSERT_EQ(bbp_barrier(), BBP_OK);
     }
-    ASSERT_EQ(bbp_finalize(), BBP_OK);
 }
 
 TEST(Simulation, runs_programs_of_the_c_interface) {
     for (const Settings& settings : {paper_settings(), inline_settings()}) {
         World world(world_of(4, settings));
-        for (unsigned r = 0; r < 4; ++r) world.start(r, talk);
-        EXPECT_EQ(world.run(), RunEnd::all_ended);
+        run_all(world, talk);
         EXPECT_GT(world.arrivals(), 0U);
     }
 }
@@ -75,8 +85,7 @@ TEST(Simulation, gives_equal_events_in_100_runs) {
             World world(world_of(3, settings));
             TraceHash hash;
             world.observe(&hash);
-            for (unsigned r = 0; r < 3; ++r) world.start(r, talk);
-            ASSERT_EQ(world.run(), RunEnd::all_ended);
+            run_all(world, talk);
             if (i == 0) first = hash.value();
             ASSERT_EQ(hash.value(), first);
         }
@@ -85,37 +94,25 @@ TEST(Simulation, gives_equal_events_in_100_runs) {
 
 TEST(Simulation, gives_each_process_an_endpoint_and_a_last_error_of_its_own) {
     World world(world_of(2));
-    for (unsigned r = 0; r < 2; ++r) {
-        world.start(r, [](Process& me) {
-            ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK);
-            const int wrong = 40 + static_cast<int>(me.rank());
-            EXPECT_EQ(bbp_send(wrong, "", 0), BBP_ERANK);
-            me.sleep(10'000);
-            EXPECT_NE(std::string(bbp_last_error()).find(std::to_string(wrong)), std::string::npos)
-                << bbp_last_error();
-            EXPECT_EQ(bbp_barrier(), BBP_OK);
-            EXPECT_EQ(bbp_finalize(), BBP_OK);
-        });
-    }
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    run_all(world, [](Process& me) {
+        const int wrong = 40 + static_cast<int>(me.rank());
+        EXPECT_EQ(bbp_send(wrong, "", 0), BBP_ERANK);
+        me.sleep(10'000);
+        EXPECT_NE(std::string(bbp_last_error()).find(std::to_string(wrong)), std::string::npos)
+            << bbp_last_error();
+    });
     EXPECT_EQ(bbp_send(0, "", 0), BBP_EINVAL) << "the test itself is in no ring";
 }
 
 TEST(Simulation, waits_in_virtual_time) {
     World world(world_of(2));
-    for (unsigned r = 0; r < 2; ++r) {
-        world.start(r, [](Process& me) {
-            ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK);
-            const std::int64_t before = me.now_ns();
-            constexpr std::int64_t kHour = 3'600'000'000'000;
-            EXPECT_EQ(bbp_recv_for(1, nullptr, 0, nullptr, kHour), BBP_ETIMEDOUT);
-            EXPECT_GE(me.now_ns() - before, kHour);
-            EXPECT_LT(me.now_ns() - before, kHour + 1'000'000);
-            EXPECT_EQ(bbp_barrier(), BBP_OK);
-            EXPECT_EQ(bbp_finalize(), BBP_OK);
-        });
-    }
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    run_all(world, [](Process& me) {
+        const std::int64_t before = me.now_ns();
+        constexpr std::int64_t kHour = 3'600'000'000'000;
+        EXPECT_EQ(bbp_recv_for(1, nullptr, 0, nullptr, kHour), BBP_ETIMEDOUT);
+        EXPECT_GE(me.now_ns() - before, kHour);
+        EXPECT_LT(me.now_ns() - before, kHour + 1'000'000);
+    });
 }
 
 TEST(Simulation, tells_of_a_rank_that_was_killed_and_lets_it_come_back) {

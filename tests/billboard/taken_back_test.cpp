@@ -16,7 +16,6 @@
 
 #include <chrono>
 #include <future>
-#include <memory>
 #include <vector>
 
 namespace billboard {
@@ -31,13 +30,6 @@ constexpr std::size_t kLargeBytes =
 
 class TakenBack : public ::testing::Test {
 protected:
-    TakenBack() {
-        auto pair = test::open_pair(name_.get(), kPlace);
-        ring_ = std::move(pair.ring);
-        sender_ = std::move(pair.sender);
-        receiver_ = std::move(pair.receiver);
-    }
-
     /// The receiver has begun with a message, and parts of it fill the sender's partition for good.
     void give_up_a_message_in_its_midst() {
         bool begun = false;
@@ -48,35 +40,34 @@ protected:
     bool begins_before_it_is_given_up() {
         const auto bytes = rmem::test::pattern(kLargeBytes, 1);
         auto sending = std::async(std::launch::async, [&] {
-            return sender_->send(1, bytes.data(), bytes.size(), Deadline::in(300'000'000));
+            return pair_.sender->send(1, bytes.data(), bytes.size(), Deadline::in(300'000'000));
         });
         std::size_t size = 0;
         bool begun = false;
         while (!begun && sending.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-            begun = receiver_->probe(0, &size) == 0;
+            begun = pair_.receiver->probe(0, &size) == 0;
         }
         EXPECT_EQ(sending.get(), BBP_ETIMEDOUT) << last_error();
-        begun = begun || receiver_->probe(0, &size) == 0;
+        begun = begun || pair_.receiver->probe(0, &size) == 0;
         EXPECT_TRUE(!begun || size == bytes.size());
         return begun;
     }
-    std::uint64_t count(Counter id) const { return ring_->rank(1).protocol.get(id); }
+    std::uint64_t count(Counter id) const { return pair_.ring->rank(1).protocol.get(id); }
 
     rmem::test::RingName name_;
-    std::shared_ptr<rmem::Ring> ring_;
-    std::unique_ptr<Endpoint> sender_, receiver_;
+    test::EndpointPair pair_ = test::open_pair(name_.get(), kPlace);
 };
 
 TEST_F(TakenBack, a_message_is_not_outrun_by_a_short_one) {
     ASSERT_NO_FATAL_FAILURE(give_up_a_message_in_its_midst());
-    EXPECT_EQ(sender_->send(1, "x", 1, Deadline::now()), BBP_EAGAIN)
+    EXPECT_EQ(pair_.sender->send(1, "x", 1, Deadline::now()), BBP_EAGAIN)
         << "there is room for it, but not for what must come first";
     std::vector<std::byte> buffer(kLargeBytes);
-    EXPECT_EQ(receiver_->recv(0, buffer.data(), buffer.size(), nullptr, Deadline::now()),
+    EXPECT_EQ(pair_.receiver->recv(0, buffer.data(), buffer.size(), nullptr, Deadline::now()),
               BBP_EAGAIN);
-    EXPECT_EQ(sender_->send(1, "x", 1, Deadline::now()), BBP_OK) << last_error();
+    EXPECT_EQ(pair_.sender->send(1, "x", 1, Deadline::now()), BBP_OK) << last_error();
     std::size_t size = 0;
-    EXPECT_EQ(receiver_->recv(0, buffer.data(), buffer.size(), &size, Deadline::now()), 0);
+    EXPECT_EQ(pair_.receiver->recv(0, buffer.data(), buffer.size(), &size, Deadline::now()), 0);
     EXPECT_EQ(size, 1U);
     EXPECT_EQ(count(Counter::aborts_received), 1U);
     EXPECT_EQ(count(Counter::halves_dropped), 0U);

@@ -40,20 +40,19 @@ private:
     ProcessEndpoint& process_;
 };
 
-struct Ring {
+struct ProgressThreadTest : ::testing::Test {
     rmem::test::RingName name;
     test::EndpointPair pair = test::open_pair(name.get(), 65536);
+    ProcessEndpoint process{std::move(pair.receiver)};
 };
 
-TEST(ProgressThread, attends_to_what_comes_while_the_program_does_other_things) {
-    Ring ring;
-    ProcessEndpoint process(std::move(ring.pair.receiver));
+TEST_F(ProgressThreadTest, attends_to_what_comes_while_the_program_does_other_things) {
     Echo echo(process);
     process.attend(echo);
     for (std::uint64_t i = 1; i <= 500; ++i) {
-        ASSERT_EQ(ring.pair.sender->send(1, &i, sizeof i, patience(), Class::gamma), BBP_OK);
+        ASSERT_EQ(pair.sender->send(1, &i, sizeof i, patience(), Class::gamma), BBP_OK);
         std::uint64_t back = 0;
-        ASSERT_EQ(ring.pair.sender->recv(1, &back, sizeof back, nullptr, patience(), Class::dp), 1);
+        ASSERT_EQ(pair.sender->recv(1, &back, sizeof back, nullptr, patience(), Class::dp), 1);
         ASSERT_EQ(back, i);
     }
     {
@@ -63,9 +62,7 @@ TEST(ProgressThread, attends_to_what_comes_while_the_program_does_other_things) 
     process.dismiss(echo);
 }
 
-TEST(ProgressThread, shares_the_endpoint_with_a_program_that_polls_and_waits_by_itself) {
-    Ring ring;
-    ProcessEndpoint process(std::move(ring.pair.receiver));
+TEST_F(ProgressThreadTest, shares_the_endpoint_with_a_program_that_polls_and_waits_by_itself) {
     Echo echo(process);
     process.attend(echo);
     constexpr std::uint64_t kRounds = 2000;
@@ -73,9 +70,8 @@ TEST(ProgressThread, shares_the_endpoint_with_a_program_that_polls_and_waits_by_
         for (std::uint64_t i = 0; i < kRounds; ++i) {
             std::uint64_t back = 0;
             for (const Class cls : {Class::gamma, Class::user})
-                EXPECT_EQ(ring.pair.sender->send(1, &i, sizeof i, patience(), cls), BBP_OK);
-            EXPECT_EQ(ring.pair.sender->recv(1, &back, sizeof back, nullptr, patience(), Class::dp),
-                      1);
+                EXPECT_EQ(pair.sender->send(1, &i, sizeof i, patience(), cls), BBP_OK);
+            EXPECT_EQ(pair.sender->recv(1, &back, sizeof back, nullptr, patience(), Class::dp), 1);
         }
     });
     std::uint64_t in_order = 0;
@@ -95,17 +91,15 @@ TEST(ProgressThread, shares_the_endpoint_with_a_program_that_polls_and_waits_by_
     EXPECT_EQ(echo.sum, kRounds * (kRounds - 1) / 2);
 }
 
-TEST(ProgressThread, is_the_same_for_several_attendants_and_ends_with_the_last) {
-    Ring ring;
-    ProcessEndpoint process(std::move(ring.pair.receiver));
+TEST_F(ProgressThreadTest, is_the_same_for_several_attendants_and_ends_with_the_last) {
     for (int round = 0; round < 20; ++round) {
         Echo first(process), second(process);
         process.attend(first);
         process.attend(second);
         const std::uint64_t one = 1;
-        ASSERT_EQ(ring.pair.sender->send(1, &one, sizeof one, patience(), Class::gamma), BBP_OK);
+        ASSERT_EQ(pair.sender->send(1, &one, sizeof one, patience(), Class::gamma), BBP_OK);
         std::uint64_t back = 0;
-        ASSERT_EQ(ring.pair.sender->recv(1, &back, sizeof back, nullptr, patience(), Class::dp), 1);
+        ASSERT_EQ(pair.sender->recv(1, &back, sizeof back, nullptr, patience(), Class::dp), 1);
         process.dismiss(first);
         process.dismiss(second);
         process.dismiss(second);
@@ -114,9 +108,7 @@ TEST(ProgressThread, is_the_same_for_several_attendants_and_ends_with_the_last) 
 }
 
 /// Holds the endpoint twice at once, as a handler does that sends.
-TEST(ProgressThread, lets_a_handler_hold_the_endpoint_once_more) {
-    Ring ring;
-    ProcessEndpoint process(std::move(ring.pair.receiver));
+TEST_F(ProgressThreadTest, lets_a_handler_hold_the_endpoint_once_more) {
     process.share();
     const auto held = process.hold();
     const std::uint64_t one = 1;
