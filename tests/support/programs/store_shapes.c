@@ -28,7 +28,6 @@
 #include <immintrin.h>
 #endif
 
-#define SHAPE(name) static __attribute__((noinline)) void name(unsigned char* slot)
 #define AT(type, i) (((type*)(void*)slot)[i])
 
 /* ---- Widths */
@@ -483,41 +482,3 @@ SHAPE(sorting) {
     for (int i = 0; i < 50; ++i) AT(int, i) = (i * 37) % 50;
     qsort(slot, 50, 4, compare);
 }
-
-/* clang-format off */
-#define ENTRY(name) {#name, name},
-#define STRUCT_ENTRY(n) ENTRY(struct_of_##n)
-const shape shapes_in_c[] = {
-    ENTRY(scalars) ENTRY(int128) ENTRY(long_double) ENTRY(complex_numbers) ENTRY(volatile_words)
-    ENTRY(increments) ENTRY(unaligned_words)
-    ENTRY(vector_of_4_char) ENTRY(vector_of_8_int) ENTRY(vector_of_16_float)
-    ENTRY(vector_of_16_char) ENTRY(vector_of_32_float) ENTRY(vector_of_32_char)
-    ENTRY(vector_of_64_double) ENTRY(vector_of_64_int)
-    ENTRY(loop_of_bytes) ENTRY(loop_of_words) ENTRY(loop_of_doubles) ENTRY(loop_of_pairs)
-    ENTRY(loop_that_fills) ENTRY(loop_that_copies) ENTRY(neighbours) ENTRY(rows)
-    ENTRY(pointers_on_the_stack)
-    STRUCT_ENTRY(1) STRUCT_ENTRY(3) STRUCT_ENTRY(8) STRUCT_ENTRY(12) STRUCT_ENTRY(16)
-    STRUCT_ENTRY(24) STRUCT_ENTRY(33) STRUCT_ENTRY(48) STRUCT_ENTRY(64) STRUCT_ENTRY(500)
-    ENTRY(struct_of_members) ENTRY(bit_fields) ENTRY(packed_bit_fields) ENTRY(unions)
-#ifdef __clang__
-    ENTRY(returned_3) ENTRY(returned_8) ENTRY(returned_12) ENTRY(returned_16) ENTRY(returned_48)
-    ENTRY(returned_500)
-#endif
-    ENTRY(inline_function) ENTRY(function) ENTRY(atomic_1) ENTRY(atomic_2) ENTRY(atomic_4)
-    ENTRY(atomic_8) ENTRY(atomic_16) ENTRY(atomic_struct) ENTRY(atomic_flags)
-    ENTRY(memcpys) ENTRY(builtin_memcpys) ENTRY(memmoves) ENTRY(builtin_memmoves) ENTRY(memsets)
-    ENTRY(builtin_memsets) ENTRY(overlap) ENTRY(checked_builtins)
-    ENTRY(texts) ENTRY(text_ends) ENTRY(zeros) ENTRY(wide)
-#ifdef __x86_64__
-    ENTRY(intrinsics)
-#ifdef __AVX__
-    ENTRY(avx)
-#endif
-#ifdef __AVX512F__
-    ENTRY(avx512)
-#endif
-#endif
-    ENTRY(clocks) ENTRY(calendar) ENTRY(numbers) ENTRY(printing) ENTRY(printing_lists)
-    ENTRY(scanning) ENTRY(files) ENTRY(reads) ENTRY(receives) ENTRY(systems) ENTRY(names)
-    ENTRY(sorting)
-    {NULL, NULL}};

@@ -26,7 +26,6 @@ template <class T>
 T& at(unsigned char* slot, std::size_t i = 0) {
     return reinterpret_cast<T*>(slot)[i];
 }
-#define SHAPE(name) [[gnu::noinline]] void name(unsigned char* slot)
 
 template <std::size_t n>
 void arrays(unsigned char* slot) {
@@ -223,17 +222,4 @@ SHAPE(templates) {
     chain(chain(at<float>(slot, 40)));
 }
 
-#define ENTRY(name) {#name, name},
-
 }  // namespace
-
-extern "C" const shape shapes_in_cpp[] = {
-    ENTRY(array_fill_8) ENTRY(array_fill_30) ENTRY(array_fill_64) ENTRY(array_fill_600)
-        ENTRY(array_of_words) ENTRY(fill_n) ENTRY(fill) ENTRY(copy) ENTRY(array_copy)
-            ENTRY(view_copy) ENTRY(algorithms) ENTRY(uninitialized) ENTRY(swaps)
-                ENTRY(placement_new) ENTRY(values)
-#ifdef __clang__
-                    ENTRY(returned)
-#endif
-                        ENTRY(atomic_objects) ENTRY(exceptions) ENTRY(unwinding) ENTRY(coroutine)
-                            ENTRY(lambdas) ENTRY(templates){nullptr, nullptr}};
