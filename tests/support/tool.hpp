@@ -9,9 +9,11 @@
 /// RMEM_ variables of the test do not reach it. A Tool that goes out of scope is told to
 /// end, so that it tidies up.
 
+#include "tests/support/checks.hpp"
 #include "tests/support/child.hpp"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -119,6 +121,19 @@ private:
 
 inline Ran run_tool(std::vector<std::string> arguments, const std::string& input = "") {
     return Tool(std::move(arguments), input).wait();
+}
+
+/// It has ended with that code, and all this is in what it has printed to stderr.
+inline void expect_err(const Ran& ran, int code, const std::vector<std::string>& words,
+                       Place place = Place::here()) {
+    const testing::ScopedTrace trace(place.file, place.line, ran.out);
+    EXPECT_EQ(ran.code, code) << ran.err;
+    for (const std::string& word : words) EXPECT_THAT(ran.err, testing::HasSubstr(word));
+}
+/// The same of stdout.
+inline void expect_out(const Ran& ran, int code, const std::vector<std::string>& words,
+                       Place place = Place::here()) {
+    expect_err({ran.code, ran.err, ran.out}, code, words, place);
 }
 
 /// "rmem run" of a shell script in each rank; options come before.

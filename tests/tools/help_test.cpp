@@ -52,15 +52,6 @@ TEST(Help, the_help_of_every_subcommand_has_examples_and_exit_codes) {
     }
 }
 
-TEST(Help, is_where_a_wrong_command_line_points_to) {
-    for (const std::vector<std::string>& words :
-         {std::vector<std::string>{}, {"bogus"}, {"peek"}, {"peek", "ring", "0", "--bogus"}}) {
-        const Ran ran = run_tool(words);
-        EXPECT_EQ(ran.code, 2);
-        EXPECT_TRUE(ran.says("--help"));
-    }
-}
-
 TEST(Help, a_command_whose_program_is_not_installed_names_it) {
     std::string folder = ::testing::TempDir() + "XXXXXX";
     ASSERT_NE(::mkdtemp(folder.data()), nullptr);

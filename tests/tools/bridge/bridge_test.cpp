@@ -386,9 +386,8 @@ TEST_F(Bridges, refuse_a_file_that_cannot_be_meant_with_a_sentence) {
     }
     EXPECT_THAT(run_tool({"bridge", "--check", "/"}).err,
                 HasSubstr("'/' cannot be read: Is a directory; name a file"));
-    const Ran ran = run_tool({"bridge", "--check", file("right", rings + there + "]}")});
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_THAT(ran.out, HasSubstr("is brought"));
+    expect_out(run_tool({"bridge", "--check", file("right", rings + there + "]}")}), 0,
+               {"is brought"});
 }
 
 TEST_F(Bridges, refuse_regions_that_are_not_within_the_rings_memory) {
@@ -396,12 +395,12 @@ TEST_F(Bridges, refuse_regions_that_are_not_within_the_rings_memory) {
     for (const auto& [at, sentence] :
          {std::pair{kBytes - 60, "is not within its memory of 65536 bytes"},
           std::pair{kTable - 60, "region 'x' overlaps the table"}}) {
-        const Ran ran = run_tool(
-            {"bridge", file("beyond", fmt::format(R"({{"rings": {{"a": {}, "b": {}}}, "regions": [
+        expect_err(
+            run_tool({"bridge",
+                      file("beyond", fmt::format(R"({{"rings": {{"a": {}, "b": {}}}, "regions": [
                 {{"name": "x", "from": "a", "offset": 0, "to": "b", "at": {}, "bytes": 64}}]}})",
-                                                  ring(first), ring(second), at))});
-        EXPECT_EQ(ran.code, 1);
-        EXPECT_THAT(ran.err, HasSubstr(sentence));
+                                                 ring(first), ring(second), at))}),
+            1, {sentence});
     }
 }
 

@@ -91,12 +91,8 @@ TEST(ConformCommand, members_of_a_ring_that_is_there_find_each_other) {
     const RingName ring;
     const std::string member = RMEM_TOOL
         " conform --member $RMEM_RANK --members 2 --at 64K --rounds 100 --only order,late-join";
-    const Ran ran =
-        run_tool(run_script({"-n", "2", "--link", "ring", "--ring", ring.get()}, member));
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_THAT(ran.out, HasSubstr("conforms: of 2 rules"));
-    EXPECT_THAT(ran.out, HasSubstr("2 members"));
-    EXPECT_THAT(ran.out, HasSubstr("at 0x00010000"));
+    expect_out(run_tool(run_script({"-n", "2", "--link", "ring", "--ring", ring.get()}, member)), 0,
+               {"conforms: of 2 rules", "2 members", "at 0x00010000"});
 }
 
 // ---- Cards by their vendors' interfaces

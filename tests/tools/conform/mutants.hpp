@@ -37,27 +37,29 @@ public:
     std::size_t size() const override { return card_->size(); }
     bool offers(Feature feature) const override { return card_->offers(feature); }
     void write_word(std::size_t offset, std::uint32_t value) override {
-        card_->write_word(offset, value);
+        call().write_word(offset, value);
     }
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
-        card_->write(offset, from, bytes);
+        call().write(offset, from, bytes);
     }
     void write_byte(std::size_t offset, std::uint8_t value) override {
-        card_->write_byte(offset, value);
+        call().write_byte(offset, value);
     }
-    std::uint32_t load(std::size_t offset) override { return card_->load(offset); }
+    std::uint32_t load(std::size_t offset) override { return call().load(offset); }
     void read(std::size_t offset, void* to, std::size_t bytes) override {
-        card_->read(offset, to, bytes);
+        call().read(offset, to, bytes);
     }
-    void set_write_me_last(bool on) override { card_->set_write_me_last(on); }
+    void set_write_me_last(bool on) override { call().set_write_me_last(on); }
     void send_interrupt(unsigned node, std::uint32_t value) override {
-        card_->send_interrupt(node, value);
+        call().send_interrupt(node, value);
     }
     std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
-        return card_->next_interrupt(timeout_ns);
+        return call().next_interrupt(timeout_ns);
     }
 
 protected:
+    /// Before each of these.
+    virtual void prepare() {}
     void be_seen() {
         if (is_a_moment()) look();
     }
@@ -70,6 +72,11 @@ protected:
     std::unique_ptr<Card> card_;
 
 private:
+    Card& call() {
+        prepare();
+        return *card_;
+    }
+
     unsigned moments_ = 0;
 };
 
@@ -78,46 +85,20 @@ class HoldsBack : public Faithful {
 public:
     using Faithful::Faithful;
 
-    void write_word(std::size_t offset, std::uint32_t value) override {
-        release();
-        Faithful::write_word(offset, value);
-    }
-    void write(std::size_t offset, const void* from, std::size_t bytes) override {
-        release();
-        Faithful::write(offset, from, bytes);
-    }
-    void write_byte(std::size_t offset, std::uint8_t value) override {
-        release();
-        Faithful::write_byte(offset, value);
-    }
-    std::uint32_t load(std::size_t offset) override {
-        release();
-        return Faithful::load(offset);
-    }
-    void read(std::size_t offset, void* to, std::size_t bytes) override {
-        release();
-        Faithful::read(offset, to, bytes);
-    }
-    void set_write_me_last(bool on) override {
-        release();
-        Faithful::set_write_me_last(on);
-    }
-    void send_interrupt(unsigned node, std::uint32_t value) override {
-        release();
-        Faithful::send_interrupt(node, value);
-    }
-    std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
-        release();
-        return Faithful::next_interrupt(timeout_ns);
-    }
-
 protected:
+    void prepare() final { release(); }
     void hold(std::size_t offset, const void* from, std::size_t bytes) {
+        release();
         offset_ = offset;
         const auto* begin = static_cast<const std::byte*>(from);
         held_.assign(begin, begin + bytes);
     }
     bool holds() const { return !held_.empty(); }
+    /// What is held comes after what has been sent before.
+    void be_overtaken() {
+        if (holds()) be_seen();
+        release();
+    }
     void release() {
         if (!holds()) return;
         const auto held = std::exchange(held_, {});
@@ -146,8 +127,7 @@ public:
             return;
         }
         card_->write_word(offset, value);
-        be_seen();
-        release();
+        be_overtaken();
     }
 };
 
@@ -155,13 +135,11 @@ class SendsTheFlagFirst : public HoldsBack {
 public:
     using HoldsBack::HoldsBack;
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
-        release();
         hold(offset, from, bytes);
     }
     void write_word(std::size_t offset, std::uint32_t value) override {
         card_->write_word(offset, value);
-        if (holds()) be_seen();
-        release();
+        be_overtaken();
     }
 };
 
@@ -169,13 +147,11 @@ class SendsTheInterruptFirst : public HoldsBack {
 public:
     using HoldsBack::HoldsBack;
     void write_word(std::size_t offset, std::uint32_t value) override {
-        release();
         hold(offset, &value, sizeof value);
     }
     void send_interrupt(unsigned node, std::uint32_t value) override {
         card_->send_interrupt(node, value);
-        if (holds()) be_seen();
-        release();
+        be_overtaken();
     }
 };
 
@@ -198,13 +174,11 @@ class SendsTheBlockFirst : public HoldsBack {
 public:
     using HoldsBack::HoldsBack;
     void write_word(std::size_t offset, std::uint32_t value) override {
-        release();
         hold(offset, &value, sizeof value);
     }
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
         card_->write(offset, from, bytes);
-        if (holds()) be_seen();
-        release();
+        be_overtaken();
     }
 };
 

@@ -116,9 +116,7 @@ TEST(Profiles, lists_every_profile_with_its_figures) {
 
 TEST(Profiles, takes_options_and_refuses_what_is_none) {
     EXPECT_EQ(run_tool({"profiles", "scramnet-burst,cable=50m"}).code, 0);
-    const Ran ran = run_tool({"profiles", "bogus"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("[bad-profile]"));
+    expect_err(run_tool({"profiles", "bogus"}), 1, {"[bad-profile]"});
 }
 
 }  // namespace

@@ -16,16 +16,19 @@
 namespace rmem::test {
 namespace {
 
-class Bench : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+using OnLink = std::tuple<const char*, const char*>;
+
+std::string name_of(const ::testing::TestParamInfo<OnLink>& both) {
+    return std::string(std::get<0>(both.param)) + "_" + std::get<1>(both.param);
+}
+
+class Bench : public ::testing::TestWithParam<OnLink> {};
 INSTANTIATE_TEST_SUITE_P(Of, Bench,
                          ::testing::Combine(::testing::Values("floor", "pingpong", "rate",
                                                               "bandwidth", "mcast", "barrier",
                                                               "any"),
                                             ::testing::Values("direct", "ring", "udp")),
-                         [](const auto& both) {
-                             return std::string(std::get<0>(both.param)) + "_" +
-                                    std::get<1>(both.param);
-                         });
+                         name_of);
 
 TEST_P(Bench, gives_numbers) {
     const std::string figure = std::get<0>(GetParam()), link = std::get<1>(GetParam());
@@ -44,14 +47,11 @@ TEST_P(Bench, gives_numbers) {
     for (const auto& [name, one] : series.items()) EXPECT_GT(one.at("p50_ns"), 0) << name;
 }
 
-class BenchSizes : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+class BenchSizes : public ::testing::TestWithParam<OnLink> {};
 INSTANTIATE_TEST_SUITE_P(Of, BenchSizes,
                          ::testing::Combine(::testing::Values("2", "3"),
                                             ::testing::Values("direct", "ring", "udp")),
-                         [](const auto& both) {
-                             return std::string(std::get<1>(both.param)) + "_of_" +
-                                    std::get<0>(both.param);
-                         });
+                         name_of);
 
 TEST_P(BenchSizes, gives_numbers_for_each_size_and_rhythm) {
     const std::string ranks = std::get<0>(GetParam()), link = std::get<1>(GetParam());
@@ -102,16 +102,13 @@ TEST(BenchSizes, are_usually_those_beside_each_step_and_the_powers_of_two) {
     EXPECT_EQ(bench::usual_sizes(8), (std::vector<std::size_t>{0, 1, 2, 4, 8}));
 }
 
-class BenchMemory : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+class BenchMemory : public ::testing::TestWithParam<OnLink> {};
 INSTANTIATE_TEST_SUITE_P(Of, BenchMemory,
                          ::testing::Combine(::testing::Values("store", "hop", "interrupt", "rhythm",
                                                               "words", "blocks", "reads", "flush",
                                                               "frame", "idle"),
                                             ::testing::Values("direct", "ring", "udp")),
-                         [](const auto& both) {
-                             return std::string(std::get<0>(both.param)) + "_" +
-                                    std::get<1>(both.param);
-                         });
+                         name_of);
 
 TEST_P(BenchMemory, gives_numbers_for_each_quantity) {
     const std::string quantity = std::get<0>(GetParam()), link = std::get<1>(GetParam());

@@ -47,9 +47,7 @@ TEST_F(Key, tells_programs_where_it_is) {
 TEST_F(Key, replaces_no_file) {
     ASSERT_EQ(run_tool({"key", "--out", file}).code, 0);
     const auto before = udp::read_key(file);
-    const Ran ran = run_tool({"key", "--out", file});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("[bad-key]"));
+    expect_err(run_tool({"key", "--out", file}), 1, {"[bad-key]"});
     const auto after = udp::read_key(file);
     EXPECT_TRUE(std::equal(before.bytes().begin(), before.bytes().end(), after.bytes().begin()));
 }

@@ -149,16 +149,12 @@ TEST_F(NodeMunet, keeps_to_the_limits_it_is_given) {
     mu_destroy_endpoint(b);
 }
 
-TEST_F(NodeMunet, connects_nodes_on_link_direct) {
-    const std::vector<std::string> ring = {"--nodes", "2", "--link", "direct"};
-    const auto first = start(0, ring), second = start(1, ring);
-    talk();
-}
-
-TEST_F(NodeMunet, connects_nodes_on_link_ring) {
-    const std::vector<std::string> ring = {"--nodes", "2", "--link", "ring"};
-    const auto first = start(0, ring), second = start(1, ring);
-    talk();
+TEST_F(NodeMunet, connects_nodes_on_links_of_a_host) {
+    for (const char* link : {"direct", "ring"}) {
+        const std::vector<std::string> ring = {"--nodes", "2", "--link", link};
+        const auto first = start(0, ring), second = start(1, ring);
+        talk();
+    }
 }
 
 TEST_F(NodeMunet, connects_nodes_on_link_udp_beside_the_engine) {

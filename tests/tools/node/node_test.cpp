@@ -234,28 +234,18 @@ void check_new_node(const std::function<Child(int, std::function<void()>)>& prog
     EXPECT_EQ(fourth.wait(), 0);
 }
 
-TEST_F(NodeCommand,
-       a_daemon_that_was_killed_is_missed_and_its_programs_open_again_when_it_is_back) {
-    auto node = start_node(0);
-    const auto other = start_node(1);
-    check_new_node([&](int rank, const std::function<void()>& body) { return program(rank, body); },
-                   [&] {
-                       node->signal(SIGKILL);
-                       node->wait();
-                       node = start_node(0);
-                   });
-}
-
-TEST_F(NodeCommand,
-       a_daemon_that_was_stopped_is_missed_and_its_programs_open_again_when_it_is_back) {
-    auto node = start_node(0);
-    const auto other = start_node(1);
-    check_new_node([&](int rank, const std::function<void()>& body) { return program(rank, body); },
-                   [&] {
-                       node->signal(SIGTERM);
-                       EXPECT_EQ(node->wait().code, 0);
-                       node = start_node(0);
-                   });
+TEST_F(NodeCommand, a_daemon_that_ended_is_missed_and_its_programs_open_again_when_it_is_back) {
+    for (const int signal : {SIGKILL, SIGTERM}) {
+        auto node = start_node(0);
+        const auto other = start_node(1);
+        check_new_node(
+            [&](int rank, const std::function<void()>& body) { return program(rank, body); },
+            [&] {
+                node->signal(signal);
+                EXPECT_EQ(node->wait().code, signal == SIGKILL ? 128 + SIGKILL : 0);
+                node = start_node(0);
+            });
+    }
 }
 
 TEST_F(NodeCommand,
@@ -330,19 +320,15 @@ TEST_F(NodeCommand, leaves_nothing_behind_when_it_is_told_to_end) {
     auto second = start_node(1);
     for (const auto& node : {first.get(), second.get()}) {
         node->signal(SIGTERM);
-        const Ran ran = node->wait();
-        EXPECT_EQ(ran.code, 0);
-        EXPECT_THAT(ran.err, HasSubstr("stopped by SIGTERM"));
+        expect_err(node->wait(), 0, {"stopped by SIGTERM"});
     }
     EXPECT_FALSE(leaves_something());
 }
 
 TEST_F(NodeCommand, is_refused_where_another_runs_the_node_and_names_it) {
     const auto node = start_node(0);
-    const Ran second = run_tool(words(0));
-    EXPECT_EQ(second.code, 1);
-    EXPECT_THAT(second.err, HasSubstr("is run by process " + std::to_string(node->pid())));
-    EXPECT_THAT(second.err, HasSubstr("another `rmem node`"));
+    expect_err(run_tool(words(0)), 1,
+               {"is run by process " + std::to_string(node->pid()), "another `rmem node`"});
 }
 
 TEST_F(NodeCommand, is_refused_where_a_program_runs_the_node) {
@@ -358,18 +344,15 @@ TEST_F(NodeCommand, is_refused_where_a_program_runs_the_node) {
         check_ok(bbp_finalize());
     });
     ASSERT_TRUE(eventually([&] { return *state == 1; }));
-    const Ran ran = run_tool({"node", "--ring", name_.get(), "--node", "0", "--nodes", "1",
-                              "--size", "64K", "--interface", "lo"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("process " + std::to_string(first.pid()) + ", a program"));
+    expect_err(run_tool({"node", "--ring", name_.get(), "--node", "0", "--nodes", "1", "--size",
+                         "64K", "--interface", "lo"}),
+               1, {"process " + std::to_string(first.pid()) + ", a program"});
     *state = 2;
     EXPECT_EQ(first.wait(), 0);
 }
 
 TEST_F(NodeCommand, says_what_is_wrong_with_its_settings) {
-    const Ran nobody = run_tool({"node", "--ring", name_.get(), "--nodes", "2"});
-    EXPECT_EQ(nobody.code, 1);
-    EXPECT_THAT(nobody.err, HasSubstr("--node"));
+    expect_err(run_tool({"node", "--ring", name_.get(), "--nodes", "2"}), 1, {"--node"});
     const Ran outside = run_tool({"node", "--ring", name_.get(), "--nodes", "2", "--node", "2"});
     EXPECT_THAT(outside.err, HasSubstr("[bad-rank]"));
     const Ran keyless = run_tool({"node", "--ring", name_.get(), "--nodes", "2", "--node", "0"});

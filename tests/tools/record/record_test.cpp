@@ -45,9 +45,7 @@ TEST_F(Record, has_every_write_of_every_rank_in_its_order_with_its_time) {
         write_word(b, 0x200, i);
     }
     const std::int64_t after = now_ns();
-    const Ran ran = tool->wait();
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_THAT(ran.err, HasSubstr("1000 writes"));
+    expect_err(tool->wait(), 0, {"1000 writes"});
 
     RecordingReader reader(path);
     std::uint32_t next[2] = {1, 1};
@@ -155,9 +153,8 @@ TEST_F(Record, waits_for_a_ring_that_is_to_come) {
     write_word(node, 0, 1);
     EXPECT_EQ(tool.wait().code, 0);
 
-    const Ran none = run_tool({"record", "--ring", "no-such-ring", "-o", path + "2"});
-    EXPECT_EQ(none.code, 1);
-    EXPECT_THAT(none.err, HasSubstr("[no-such-ring]"));
+    expect_err(run_tool({"record", "--ring", "no-such-ring", "-o", path + "2"}), 1,
+               {"[no-such-ring]"});
     EXPECT_FALSE(std::filesystem::exists(path + "2"));
 }
 
@@ -174,9 +171,7 @@ TEST_F(Record, says_where_it_missed_writes) {
     for (std::uint32_t i = 2; i < writes; ++i) write_word(node, 0, i);
     tool->signal(SIGCONT);
     tool->signal(SIGINT);
-    const Ran ran = tool->wait();
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("missed"));
+    expect_err(tool->wait(), 1, {"missed"});
     const auto read = writes_in(path);
     ASSERT_GT(read.size(), 2U);
     EXPECT_EQ(first_word(read[0]), 1U);
@@ -206,14 +201,10 @@ TEST_F(Record, tells_programs_what_it_has) {
 
 TEST_F(Record, refuses_a_ring_that_shows_no_writes_and_says_what_would_do) {
     const TestRing ring(to_record(LinkKind::direct));
-    const Ran ran = run_tool({"record", "--ring", ring.name(), "-o", path});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("--sample"));
-    EXPECT_THAT(ran.err, HasSubstr("[not-permitted]"));
+    expect_err(run_tool({"record", "--ring", ring.name(), "-o", path}), 1,
+               {"--sample", "[not-permitted]"});
     EXPECT_FALSE(std::filesystem::exists(path));
-    const Ran never = run_tool({"record", ring.name(), "-o", path, "--sample", "0s"});
-    EXPECT_EQ(never.code, 2);
-    EXPECT_THAT(never.err, HasSubstr("--sample 0"));
+    expect_err(run_tool({"record", ring.name(), "-o", path, "--sample", "0s"}), 2, {"--sample 0"});
 }
 
 /// What waits for a flag would else be shown one that is newer than its data.

@@ -136,12 +136,8 @@ TEST_F(Replay, takes_times_and_nodes_that_are_wanted) {
 
 TEST_F(Replay, refuses_to_begin_behind_the_end_or_to_select_what_it_does_nothing_with) {
     make({word(1 * kMs, 0, 0, 1)});
-    const Ran behind = replay({"--print", "--from", "99s"});
-    EXPECT_EQ(behind.code, 1);
-    EXPECT_THAT(behind.err, HasSubstr("no write at --from 99s or later"));
-    const Ran idle = replay({"--from", "0s"});
-    EXPECT_EQ(idle.code, 2);
-    EXPECT_THAT(idle.err, HasSubstr("--print"));
+    expect_err(replay({"--print", "--from", "99s"}), 1, {"no write at --from 99s or later"});
+    expect_err(replay({"--from", "0s"}), 2, {"--print"});
 }
 
 TEST_F(Replay, makes_the_memory_as_it_was_where_it_begins) {
@@ -187,9 +183,7 @@ TEST_F(Replay, raises_the_interrupts_again) {
 TEST_F(Replay, leaves_out_what_is_outside_of_the_users_memory_and_says_so) {
     make({word(1, 0, 0, 1), word(2, 0, kRecordedBytes + 8, 2)});
     const TestRing ring(to_record(LinkKind::ring));
-    const Ran ran = replay({"--ring", ring.name()});
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_THAT(ran.err, HasSubstr("1 writes left out"));
+    expect_err(replay({"--ring", ring.name()}), 0, {"1 writes left out"});
 }
 
 TEST_F(Replay, makes_the_ring_as_it_was_and_stays_in_it_if_told_to) {
@@ -210,9 +204,7 @@ TEST_F(Replay, a_replay_that_is_interrupted_says_how_far_it_came) {
     Tool tool({"replay", path, "--ring", ring.name()});
     EXPECT_TRUE(eventually([&] { return reader.load(0) == 1; }));
     tool.signal(SIGINT);
-    const Ran ran = tool.wait();
-    EXPECT_EQ(ran.code, 128 + SIGINT);
-    EXPECT_THAT(ran.err, HasSubstr("1 writes"));
+    expect_err(tool.wait(), 128 + SIGINT, {"1 writes"});
 }
 
 TEST_F(Replay, needs_a_rank_that_nobody_holds) {
@@ -222,9 +214,7 @@ TEST_F(Replay, needs_a_rank_that_nobody_holds) {
     for (const auto& more : {std::vector<std::string>{}, {"--as-rank", "1"}, {"--node", "1"}}) {
         std::vector<std::string> words = {"--ring", ring.name()};
         words.insert(words.end(), more.begin(), more.end());
-        const Ran ran = replay(words);
-        EXPECT_EQ(ran.code, 1);
-        EXPECT_THAT(ran.err, HasSubstr("[rank-taken]"));
+        expect_err(replay(words), 1, {"[rank-taken]"});
     }
 }
 
@@ -284,9 +274,7 @@ TEST_F(Replay, makes_a_capture_with_a_packet_for_each_write) {
 
 TEST_F(Replay, refuses_what_is_no_recording) {
     write_file(path, Bytes(1000, 'x'));
-    const Ran ran = replay({});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("[bad-recording]"));
+    expect_err(replay({}), 1, {"[bad-recording]"});
     EXPECT_EQ(replay({"--print", "--pcap", "x"}).code, 2) << "one or the other";
     EXPECT_EQ(replay({"--step"}).code, 2) << "into which ring?";
 }

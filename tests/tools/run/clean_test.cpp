@@ -44,9 +44,7 @@ void leave_dead(const RingName& name) {
 TEST(Clean, removes_a_ring_that_nobody_is_left_in) {
     const RingName name;
     leave_dead(name);
-    const Ran ran = run_tool({"clean", name.get()});
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_THAT(ran.out, HasSubstr("removed " + name.get()));
+    expect_out(run_tool({"clean", name.get()}), 0, {"removed " + name.get()});
     EXPECT_FALSE(name.exists());
 }
 
@@ -64,10 +62,8 @@ TEST(Clean, removes_all_nodes_that_this_host_has_of_a_ring) {
         ASSERT_EQ(maker.wait(), -SIGKILL);
     }
     ASSERT_TRUE(Segment::open(config.segment_name(1)));
-    const Ran ran = run_tool({"clean", name.get()});
-    EXPECT_EQ(ran.code, 0) << ran.out;
-    EXPECT_THAT(ran.out, HasSubstr("removed " + name.get() + "@0"));
-    EXPECT_THAT(ran.out, HasSubstr("removed " + name.get() + "@1"));
+    expect_out(run_tool({"clean", name.get()}), 0,
+               {"removed " + name.get() + "@0", "removed " + name.get() + "@1"});
     for (const unsigned node : {0U, 1U}) {
         EXPECT_TRUE(Segment::open(config.segment_name(node))) << "another ring's";
         config.name = name.get();
@@ -84,9 +80,7 @@ TEST(Clean, keeps_a_ring_with_a_live_member_and_says_why) {
     for (const bool forced : {false, true}) {
         std::vector<std::string> words = {"clean", name.get()};
         if (forced) words.emplace_back("--force");
-        const Ran ran = run_tool(words);
-        EXPECT_EQ(ran.code, 1);
-        EXPECT_THAT(ran.out, HasSubstr("kept " + name.get() + ": 1 of its 2 ranks is alive"));
+        expect_out(run_tool(words), 1, {"kept " + name.get() + ": 1 of its 2 ranks is alive"});
         EXPECT_TRUE(name.exists());
     }
 }
@@ -181,9 +175,7 @@ TEST(Clean, removes_a_dead_ring_of_another_version) {
 TEST(Clean, keeps_what_is_no_ring_unless_forced) {
     const RingName name;
     std::ofstream(Segment::object_name(name.get())) << std::string(8192, 'x');
-    const Ran kept = run_tool({"clean", name.get()});
-    EXPECT_EQ(kept.code, 1);
-    EXPECT_THAT(kept.out, HasSubstr("[foreign-segment]"));
+    expect_out(run_tool({"clean", name.get()}), 1, {"[foreign-segment]"});
     EXPECT_TRUE(name.exists());
     const Ran forced = run_tool({"clean", name.get(), "--force"});
     EXPECT_EQ(forced.code, 0);
@@ -207,9 +199,7 @@ TEST(Clean, removes_the_counters_that_a_killed_munet_daemon_has_left) {
     EXPECT_EQ(report[0]["munet"], board);
     EXPECT_EQ(report[0]["removable"], true);
     EXPECT_TRUE(is_there()) << "a dry run removes nothing";
-    const Ran ran = run_tool({"clean", name.get()});
-    EXPECT_EQ(ran.code, 0) << ran.out;
-    EXPECT_THAT(ran.out, HasSubstr("removed MU-Net counters " + board));
+    expect_out(run_tool({"clean", name.get()}), 0, {"removed MU-Net counters " + board});
     EXPECT_FALSE(is_there());
 }
 
@@ -217,9 +207,7 @@ TEST(Clean, keeps_the_counters_of_a_live_munet_daemon) {
     const RingName name;
     CounterBoard shown(name.get() + "@0");
     shown.begin();
-    const Ran ran = run_tool({"clean", name.get()});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.out, HasSubstr("kept MU-Net counters " + name.get() + "@0"));
+    expect_out(run_tool({"clean", name.get()}), 1, {"kept MU-Net counters " + name.get() + "@0"});
     EXPECT_NE(CounterBoard::observe(name.get() + "@0"), nullptr);
 }
 

@@ -157,10 +157,9 @@ TEST(Make, makes_a_ring_of_any_layout_that_a_job_finds_by_its_name) {
         run_tool({"make", name.get(), "-n", "2", "--layout", "paper", "--partition", "64K"}).code,
         0);
     EXPECT_EQ(run_tool({"run", "-n", "2", "--ring", name.get(), "--", "true"}).err, "");
-    const Ran other =
-        run_tool({"run", "-n", "2", "--ring", name.get(), "--layout", "inline", "--", "true"});
-    EXPECT_EQ(other.code, 125);
-    EXPECT_THAT(other.err, HasSubstr("RMEM_LAYOUT is paper there and inline here"));
+    expect_err(
+        run_tool({"run", "-n", "2", "--ring", name.get(), "--layout", "inline", "--", "true"}), 125,
+        {"RMEM_LAYOUT is paper there and inline here"});
     EXPECT_EQ(run_tool({"clean", name.get()}).code, 0);
 }
 
@@ -170,9 +169,8 @@ TEST(Wait, ends_when_the_ring_and_the_ranks_are_there_and_says_what_is_missing) 
     const auto ring = open(name, LinkKind::direct);
     const Node a(ring, {0, 0});
     EXPECT_EQ(run_tool({"wait", name.get()}).code, 0);
-    const Ran late = run_tool({"wait", "--ring", name.get(), "--ranks", "2", "--for", "1ms"});
-    EXPECT_EQ(late.code, 1);
-    EXPECT_THAT(late.err, HasSubstr("has 1 of its 2 ranks, after 1ms; start what is missing"));
+    expect_err(run_tool({"wait", "--ring", name.get(), "--ranks", "2", "--for", "1ms"}), 1,
+               {"has 1 of its 2 ranks, after 1ms; start what is missing"});
     EXPECT_EQ(run_tool({"wait", name.get(), "--ranks", "3"}).code, 1);
     const Node b(ring, {1, 1});
     EXPECT_EQ(wait.wait().code, 0);

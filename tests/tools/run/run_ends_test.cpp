@@ -68,13 +68,9 @@ TEST(RunEnds, sees_its_ranks_end_where_its_parent_ignores_the_signal_of_that) {
 }
 
 TEST(RunEnds, says_which_rank_died_of_which_signal) {
-    const Ran ran =
-        run_tool(run_script({"-n", "3", "--grace", "10ms"},
-                            "if [ $RMEM_RANK = 1 ]; then kill -SEGV $$; fi; exec sleep 60"));
-    EXPECT_EQ(ran.code, 128 + SIGSEGV);
-    EXPECT_THAT(ran.err, HasSubstr("rank 1 (process"));
-    EXPECT_THAT(ran.err, HasSubstr("died of SIGSEGV"));
-    EXPECT_THAT(ran.err, HasSubstr("ranks 0, 2 did not end"));
+    expect_err(run_tool(run_script({"-n", "3", "--grace", "10ms"},
+                                   "if [ $RMEM_RANK = 1 ]; then kill -SEGV $$; fi; exec sleep 60")),
+               128 + SIGSEGV, {"rank 1 (process", "died of SIGSEGV", "ranks 0, 2 did not end"});
 }
 
 TEST(RunEnds, takes_the_exit_code_of_the_rank_that_failed_first) {
@@ -83,30 +79,23 @@ TEST(RunEnds, takes_the_exit_code_of_the_rank_that_failed_first) {
                                                            first_is_seen.awaiting() + "; exit 9"));
     ASSERT_TRUE(job.prints("exit code 7"));
     first_is_seen.set();
-    const Ran ran = job.wait();
-    EXPECT_EQ(ran.code, 7);
-    EXPECT_THAT(ran.err, HasSubstr("rank 0"));
-    EXPECT_THAT(ran.err, HasSubstr("exit code 7"));
-    EXPECT_THAT(ran.err, HasSubstr("exit code 9"));
+    expect_err(job.wait(), 7, {"rank 0", "exit code 7", "exit code 9"});
 }
 
 TEST(RunEnds, kills_ranks_that_do_not_mind_being_told) {
     const Sign trapped;
-    const Ran ran = run_tool(run_script({"-n", "2", "--grace", "50ms"},
-                                        "if [ $RMEM_RANK = 0 ]; then " + trapped.awaiting() +
-                                            "; exit 3; fi; trap '' TERM; " + trapped.setting() +
-                                            "; while :; do sleep 1; done"));
-    EXPECT_EQ(ran.code, 3);
-    EXPECT_THAT(ran.err, HasSubstr("told to end (SIGTERM)"));
-    EXPECT_THAT(ran.err, HasSubstr("killed"));
+    expect_err(run_tool(run_script({"-n", "2", "--grace", "50ms"},
+                                   "if [ $RMEM_RANK = 0 ]; then " + trapped.awaiting() +
+                                       "; exit 3; fi; trap '' TERM; " + trapped.setting() +
+                                       "; while :; do sleep 1; done")),
+               3, {"told to end (SIGTERM)", "killed"});
 }
 
 TEST(RunEnds, lets_the_others_run_on_when_told_to) {
-    const Ran ran =
+    expect_out(
         run_tool(run_script({"-n", "2", "--grace", "1ms", "--keep-going"},
-                            "if [ $RMEM_RANK = 0 ]; then exit 3; fi; sleep 0.5; echo survived"));
-    EXPECT_EQ(ran.code, 3);
-    EXPECT_THAT(ran.out, HasSubstr("[1] survived"));
+                            "if [ $RMEM_RANK = 0 ]; then exit 3; fi; sleep 0.5; echo survived")),
+        3, {"[1] survived"});
 }
 
 TEST(RunEnds, starts_a_killed_rank_again) {
@@ -136,10 +125,7 @@ TEST(RunEnds, passes_signals_on) {
     EXPECT_TRUE(job.prints("[0] got usr1"));
     EXPECT_TRUE(job.prints("[1] got usr1"));
     job.signal(SIGTERM);
-    const Ran ran = job.wait();
-    EXPECT_EQ(ran.code, 5);
-    EXPECT_THAT(ran.out, HasSubstr("[0] got term"));
-    EXPECT_THAT(ran.out, HasSubstr("[1] got term"));
+    expect_out(job.wait(), 5, {"[0] got term", "[1] got term"});
 }
 
 TEST(RunEnds, ends_as_its_ranks_do_at_an_interrupt) {
@@ -221,9 +207,8 @@ TEST(RunEnds, kills_the_ranks_it_has_started_when_one_cannot_be_started) {
         if (::access(RMEM_TOOL, X_OK) != 0) return;
         const rlimit few{4, 4};  // this one, launcher, janitor, one rank
         ASSERT_EQ(::setrlimit(RLIMIT_NPROC, &few), 0);
-        const Ran ran = run_tool({"run", "-n", "3", "--ring", ring.get(), "--", "sleep", "60"});
-        EXPECT_EQ(ran.code, 125);
-        EXPECT_THAT(ran.err, HasSubstr("ulimit -u"));
+        expect_err(run_tool({"run", "-n", "3", "--ring", ring.get(), "--", "sleep", "60"}), 125,
+                   {"ulimit -u"});
         EXPECT_TRUE(eventually([&] { return !ring.exists(); }));
     });
     EXPECT_EQ(user.wait(), 0);

@@ -111,9 +111,8 @@ TEST(Run, refuses_a_ring_that_is_in_use_and_names_the_process) {
         ring = Ring::attach(name.get());
     }
     const Membership member(ring, {0, 0});
-    const Ran second = run_tool({"run", "-n", "1", "--ring", name.get(), "--", "true"});
-    EXPECT_EQ(second.code, 125);
-    EXPECT_THAT(second.err, HasSubstr("rank 0 is process " + std::to_string(::getpid())));
+    expect_err(run_tool({"run", "-n", "1", "--ring", name.get(), "--", "true"}), 125,
+               {"rank 0 is process " + std::to_string(::getpid())});
 }
 
 TEST(Run, refuses_a_ring_of_another_launcher_before_any_of_its_ranks_has_joined) {
@@ -162,9 +161,7 @@ TEST(Run, leaves_a_key_that_was_given_and_the_wish_for_none) {
 }
 
 TEST(Run, says_that_a_program_cannot_be_executed) {
-    const Ran missing = run_tool({"run", "-n", "1", "--", "./no-such-program"});
-    EXPECT_EQ(missing.code, 127);
-    EXPECT_THAT(missing.err, HasSubstr("no-such-program"));
+    expect_err(run_tool({"run", "-n", "1", "--", "./no-such-program"}), 127, {"no-such-program"});
     EXPECT_EQ(run_tool({"run", "-n", "1", "--", "/dev/null"}).code, 126);
 }
 

@@ -19,10 +19,8 @@ using ::testing::StartsWith;
 
 TEST(Sim, explains_each_of_its_commands) {
     for (const std::string name : {"paper", "scale"}) {
-        const Ran ran = run_tool({"sim", name, "--help"});
-        EXPECT_EQ(ran.code, 0);
-        EXPECT_THAT(ran.out, HasSubstr("Examples:\n  rmem sim " + name));
-        EXPECT_THAT(ran.out, HasSubstr("Exit codes:"));
+        expect_out(run_tool({"sim", name, "--help"}), 0,
+                   {"Examples:\n  rmem sim " + name, "Exit codes:"});
     }
 }
 

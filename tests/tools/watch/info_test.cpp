@@ -160,9 +160,7 @@ TEST(Info, shows_a_ring_that_only_the_dead_have_left) {
 }
 
 TEST(Info, says_that_there_is_no_such_ring) {
-    const Ran ran = run_tool({"info", "no-such-ring"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("[no-such-ring]"));
+    expect_err(run_tool({"info", "no-such-ring"}), 1, {"[no-such-ring]"});
 }
 
 TEST(List, lists_rings_and_what_is_none) {
@@ -255,9 +253,7 @@ TEST_F(ManyUsers, are_not_bothered_by_each_others_rings_in_clean) {
         EXPECT_THAT(ran.out, HasSubstr("left alone: "));
         EXPECT_THAT(ran.out, Not(HasSubstr(bobs_.get())));
         EXPECT_THAT(ran.out, Not(HasSubstr("Permission")));
-        const Ran named = run_tool({"clean", bobs_.get()});
-        EXPECT_EQ(named.code, 1);
-        EXPECT_THAT(named.out, HasSubstr("user 65502"));
+        expect_out(run_tool({"clean", bobs_.get()}), 1, {"user 65502"});
     });
 }
 

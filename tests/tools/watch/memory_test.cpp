@@ -103,9 +103,7 @@ TEST_F(Memory, refuses_values_and_places_that_cannot_be) {
     const Ran above = peek("4156");
     EXPECT_EQ(above.code, 1) << "but not by mistake";
     EXPECT_THAT(above.err, HasSubstr("--system"));
-    const Ran unaligned = peek("257");
-    EXPECT_EQ(unaligned.code, 2);
-    EXPECT_THAT(unaligned.err, HasSubstr("multiple of 4"));
+    expect_err(peek("257"), 2, {"multiple of 4"});
     EXPECT_EQ(run_tool({"watch", name_.get(), "4096", "--for", "1ms"}).code, 1);
     EXPECT_EQ(run_tool({"watch", name_.get(), "2", "--for", "1ms"}).code, 2);
     EXPECT_EQ(run_tool({"dump", name_.get(), "--from", "8K"}).code, 1);
@@ -205,9 +203,7 @@ TEST_F(Memory, watches_changes_until_there_were_enough) {
     poke("0", {"2"});
     EXPECT_TRUE(watch.prints("0x00000000  1 -> 2\n"));
     poke("4", {"3"});
-    const Ran ran = watch.wait();
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_THAT(ran.out, HasSubstr("0x00000004  0 -> 3\n"));
+    expect_out(watch.wait(), 0, {"0x00000004  0 -> 3\n"});
 }
 
 TEST_F(Memory, watches_as_json_lines) {
@@ -226,9 +222,7 @@ TEST_F(Memory, stops_watching_when_the_last_member_has_left) {
     Tool watch({"watch", name_.get(), "0"});
     ASSERT_TRUE(watch.prints("0x00000000"));
     ring_.reset();
-    const Ran ran = watch.wait();
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_THAT(ran.err, HasSubstr("no members left"));
+    expect_err(watch.wait(), 0, {"no members left"});
 }
 
 TEST_F(Memory, stops_watching_after_the_time_given) {
@@ -249,9 +243,7 @@ TEST(MemoryOfReplicas, pokes_without_a_rank_into_all_banks) {
     const auto ring = make(name, LinkKind::ring);
     EXPECT_EQ(run_tool({"poke", name.get(), "8", "1"}).code, 0);
     EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "1\n");
-    const Ran ran = run_tool({"poke", name.get(), "8", "1", "--as-rank", "99"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("[bad-rank]"));
+    expect_err(run_tool({"poke", name.get(), "8", "1", "--as-rank", "99"}), 1, {"[bad-rank]"});
 }
 
 TEST(MemoryOfReplicas, pokes_as_a_rank_that_is_free) {

@@ -5,13 +5,10 @@
 
 #include "rmem/error.hpp"
 #include "tests/support/child.hpp"
+#include "tests/tools/watch/http_client.hpp"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -22,62 +19,23 @@
 namespace tools {
 namespace {
 
+using rmem::test::answer_to;
+using rmem::test::Client;
+using rmem::test::kGetMetrics;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// A client that says what it is told to say.
-class Client {
-public:
-    explicit Client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        sockaddr_in to{};
-        to.sin_family = AF_INET;
-        to.sin_port = htons(port);
-        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        const timeval most = {30, 0};
-        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
-        connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
-    }
-    ~Client() { ::close(fd_); }
-    Client(const Client&) = delete;
-    Client& operator=(const Client&) = delete;
-
-    bool connected() const { return connected_; }
-    /// False once the server has closed the connection.
-    bool say(const std::string& text) const {
-        return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) >= 0;
-    }
-    /// All that comes until the server closes.
-    std::string hear() const {
-        std::string text;
-        char buffer[4096];
-        ssize_t got = 0;
-        while ((got = ::recv(fd_, buffer, sizeof buffer, 0)) > 0) {
-            text.append(buffer, static_cast<std::size_t>(got));
-        }
-        return got == 0 ? text : text + "[reset]";
-    }
-
-private:
-    int fd_;
-    bool connected_ = false;
-};
-
 struct MetricsServerTest : ::testing::Test {
     MetricsServer server{"127.0.0.1", 0, [] { return std::string("rmem_x 1\n"); }};
 
-    std::string ask(const std::string& request) const {
-        const Client client(server.port());
-        client.say(request);
-        return client.hear();
-    }
+    std::string ask(const std::string& request) const { return answer_to(request, server.port()); }
 };
 
 TEST_F(MetricsServerTest, answers_with_the_text) {
     EXPECT_EQ(server.url(), "http://127.0.0.1:" + std::to_string(server.port()) + "/metrics");
-    for (const char* request :
-         {"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "GET /metrics HTTP/1.0\r\n\r\n",
-          "GET /metrics?name=x HTTP/1.1\r\nHost: x\r\n\r\n"}) {
+    for (const char* request : {kGetMetrics, "GET /metrics HTTP/1.0\r\n\r\n",
+                                "GET /metrics?name=x HTTP/1.1\r\nHost: x\r\n\r\n"}) {
         const std::string answer = ask(request);
         EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
         EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain; version=0.0.4"));
@@ -124,18 +82,17 @@ TEST_F(MetricsServerTest, serves_others_while_some_say_nothing) {
     const Client silent(server.port());
     const Client slow(server.port());
     slow.say("GET /met");
-    EXPECT_THAT(ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(ask(kGetMetrics), StartsWith("HTTP/1.1 200 "));
     slow.say("rics HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_THAT(slow.hear(), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(MetricsServerTest, bears_those_who_go_in_the_middle) {
-    for (const char* part :
-         {"", "GET", "GET /metrics HTTP/1.1\r\n", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"}) {
+    for (const char* part : {"", "GET", "GET /metrics HTTP/1.1\r\n", kGetMetrics}) {
         const Client client(server.port());
         client.say(part);
     }
-    EXPECT_THAT(ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(ask(kGetMetrics), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST(MetricsServer, closes_on_those_who_take_too_long_and_lets_waiting_ones_in) {
@@ -147,9 +104,7 @@ TEST(MetricsServer, closes_on_those_who_take_too_long_and_lets_waiting_ones_in) 
         EXPECT_TRUE(silent.back()->connected());
     }
     const bool answered = rmem::test::eventually([&] {  // a slow host may take too long itself
-        const Client client(server.port());
-        client.say("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-        return client.hear().starts_with("HTTP/1.1 200 ");
+        return answer_to(kGetMetrics, server.port()).starts_with("HTTP/1.1 200 ");
     });
     EXPECT_TRUE(answered);
     for (const auto& client : silent) EXPECT_EQ(client->hear(), "");
@@ -163,17 +118,13 @@ TEST(MetricsServer, answers_at_once_while_hundreds_leave_their_requests_half_sai
         half.push_back(std::make_unique<Client>(server.port()));
         half.back()->say("GET /met");
     }
-    const Client scraper(server.port());
-    scraper.say("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-    EXPECT_THAT(scraper.hear(), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(answer_to(kGetMetrics, server.port()), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST(MetricsServer, tells_the_client_that_the_text_cannot_be_made) {
     const MetricsServer server(
         "127.0.0.1", 0, []() -> std::string { throw std::runtime_error("the ring is broken"); });
-    const Client client(server.port());
-    client.say("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-    const std::string answer = client.hear();
+    const std::string answer = answer_to(kGetMetrics, server.port());
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 500 "));
     EXPECT_THAT(answer, HasSubstr("the ring is broken"));
 }

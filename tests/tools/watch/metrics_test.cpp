@@ -4,13 +4,10 @@
 #include "rmem/ring.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/tool.hpp"
+#include "tests/tools/watch/http_client.hpp"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -29,26 +26,6 @@ std::uint16_t port_in(const std::string& text) {
                : static_cast<std::uint16_t>(std::stoul(text.substr(at + before.size())));
 }
 
-std::string get_metrics(std::uint16_t port) {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-    const std::string request = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-    EXPECT_EQ(::send(fd, request.data(), request.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(request.size()));
-    std::string answer;
-    char buffer[4096];
-    ssize_t got = 0;
-    while ((got = ::recv(fd, buffer, sizeof buffer, 0)) > 0) {
-        answer.append(buffer, static_cast<std::size_t>(got));
-    }
-    ::close(fd);
-    return answer;
-}
-
 std::shared_ptr<Ring> ring_of(const RingName& name) {
     RingConfig config;
     config.name = name.get();
@@ -65,11 +42,13 @@ TEST(Metrics, are_served_at_the_port_that_the_first_line_says) {
     Tool metrics({"metrics", name.get(), "--port", "0"});
     ASSERT_TRUE(metrics.prints("/metrics\n")) << metrics.err();
     const std::uint16_t port = port_in(metrics.out());
-    EXPECT_THAT(get_metrics(port), HasSubstr("rmem_link_writes_sent_total{ring=\"" + name.get() +
-                                             "\",node=\"1\",rank=\"1\"} 42\n"));
+    EXPECT_THAT(answer_to(kGetMetrics, port),
+                HasSubstr("rmem_link_writes_sent_total{ring=\"" + name.get() +
+                          "\",node=\"1\",rank=\"1\"} 42\n"));
     member.reset();
     ring.reset();
-    EXPECT_THAT(get_metrics(port), HasSubstr("rmem_ring_up{ring=\"" + name.get() + "\"} 0\n"));
+    EXPECT_THAT(answer_to(kGetMetrics, port),
+                HasSubstr("rmem_ring_up{ring=\"" + name.get() + "\"} 0\n"));
     metrics.signal(SIGTERM);
     EXPECT_EQ(metrics.wait().code, 0);
 }
@@ -77,9 +56,8 @@ TEST(Metrics, are_served_at_the_port_that_the_first_line_says) {
 TEST(Metrics, are_printed_where_no_port_is_given) {
     const RingName name;
     const auto ring = ring_of(name);
-    const Ran ran = run_tool({"metrics", name.get()});
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_THAT(ran.out, HasSubstr("rmem_ring_up{ring=\"" + name.get() + "\"} 1\n"));
+    expect_out(run_tool({"metrics", name.get()}), 0,
+               {"rmem_ring_up{ring=\"" + name.get() + "\"} 1\n"});
 }
 
 TEST(Metrics, say_what_is_wrong_with_a_ring_port_or_address) {
@@ -98,7 +76,7 @@ TEST(Metrics, metrics_of_a_node_are_served_by_its_daemon) {
     Tool node({"node", "--ring", name.get(), "--node", "0", "--nodes", "2", "--size", "64K",
                "--group", own_group(name.get()), "--interface", "lo", "--metrics", "0"});
     ASSERT_TRUE(node.prints("in ring '")) << node.err();
-    const std::string answer = get_metrics(port_in(node.err()));
+    const std::string answer = answer_to(kGetMetrics, port_in(node.err()));
     EXPECT_THAT(answer, HasSubstr("rmem_udp_engine_up{ring=\"" + name.get() + "\",node=\"0\"} 1"));
     EXPECT_THAT(answer,
                 HasSubstr("rmem_udp_incarnations_total{ring=\"" + name.get() + "\",node=\"0\"} 1"));
@@ -108,11 +86,9 @@ TEST(Metrics, metrics_of_a_node_are_served_by_its_daemon) {
 
 TEST(Metrics, metrics_of_a_node_that_cannot_have_the_port_keep_it_from_starting) {
     const RingName name;
-    const Ran ran =
-        run_tool({"node", "--ring", name.get(), "--node", "0", "--nodes", "2", "--interface", "lo",
-                  "--metrics", "0", "--metrics-address", "192.0.2.1"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("metrics cannot be served at 192.0.2.1"));
+    expect_err(run_tool({"node", "--ring", name.get(), "--node", "0", "--nodes", "2", "--interface",
+                         "lo", "--metrics", "0", "--metrics-address", "192.0.2.1"}),
+               1, {"metrics cannot be served at 192.0.2.1"});
     EXPECT_FALSE(Segment::open(name.get() + "@0"));
 }
 

@@ -146,9 +146,7 @@ TEST(Top, ends_when_the_ring_has_gone) {
     EXPECT_TRUE(top.prints("alive"));
     member.reset();
     ring.reset();
-    const Ran ran = top.wait();
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_THAT(ran.out, HasSubstr("no such ring"));
+    expect_out(top.wait(), 0, {"no such ring"});
 }
 
 TEST(Top, says_what_it_cannot_show) {
