@@ -92,18 +92,6 @@ TEST(Endpoint, an_endpoint_on_a_simulated_link_counts_from_its_process_own_clock
     });
 }
 
-TEST(Endpoint, an_endpoint_in_a_simulated_process_times_out_in_virtual_time) {
-    simulate([](rmem::sim::Process& process) {
-        ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK) << bbp_last_error();
-        const std::int64_t begin = process.now_ns();
-        char text[4];
-        EXPECT_EQ(bbp_recv_for(0, text, sizeof text, nullptr, 3'600'000'000'000), BBP_ETIMEDOUT);
-        EXPECT_GE(process.now_ns(), begin + 3'600'000'000'000);
-        EXPECT_LT(process.now_ns(), begin + 3'600'001'000'000);
-        EXPECT_EQ(bbp_finalize(), BBP_OK);
-    });
-}
-
 TEST(Endpoint, an_endpoint_of_a_simulated_link_has_no_descriptor_and_says_what_to_do) {
     simulate([](rmem::sim::Process&) {
         ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK) << bbp_last_error();

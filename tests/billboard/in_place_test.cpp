@@ -76,32 +76,6 @@ TEST_P(InPlace, composed_and_viewed_messages_are_what_was_sent) {
     });
 }
 
-TEST_P(InPlace, composed_multicasts_are_viewed_by_all) {
-    run(4, [](Rank& me) {
-        for (const std::size_t size : kSizes) {
-            if (me.rank == 0) {
-                const int dests[] = {1, 2, 3};
-                check_ok(bbp_post_mcast(dests, 3, compose_filled(size, size), size));
-            } else if (me.rank == 2) {
-                receive(0, size, size);
-            } else {
-                release(view(0, size, size));
-            }
-        }
-    });
-}
-
-TEST_P(InPlace, composed_messages_may_be_for_oneself) {
-    run(2, [](Rank& me) {
-        for (const std::size_t size : {0U, 20U, 61U, 2000U}) {
-            check_ok(bbp_post(me.rank, compose_filled(size, size), size));
-            release(view(me.rank, size, size));
-            send(me.rank, size, size);
-            release(view(BBP_ANY, size, size));
-        }
-    });
-}
-
 TEST_P(InPlace, composed_messages_may_be_shortened) {
     run(2, [](Rank& me) {
         for (const std::size_t size : {0U, 5U, 60U, 61U, 99U, 100U}) {

@@ -319,28 +319,20 @@ void come_and_talk(Rank& me) {
     check_ok(bbp_finalize());
 }
 
-TEST_P(Joining, works_for_several_ranks_on_a_node) {
-    for (const unsigned nodes : {1U, 2U, 3U}) {
+TEST_P(Joining, works_for_several_ranks_on_a_node_and_nodes_without_a_rank) {
+    for (const auto& [ranks, nodes] :
+         {std::pair{4U, 1U}, std::pair{4U, 2U}, std::pair{4U, 3U}, std::pair{2U, 5U}}) {
         SCOPED_TRACE(nodes);
-        RingSetup shared = setup(4);
+        RingSetup shared = setup(ranks);
         shared.extra["RMEM_NODES"] = std::to_string(nodes);
         RankProcesses ring(shared);
-        for (const unsigned rank : {0U, 1U, 2U, 3U}) {
-            ring.start_bare(rank, come_and_talk, {{"RMEM_NODE", std::to_string(rank * nodes / 4)}});
+        for (unsigned rank = 0; rank < ranks; ++rank) {
+            // A simulated world places them itself.
+            const unsigned node = nodes > ranks ? 3 * rank + 1 : rank * nodes / ranks;
+            ring.start_bare(rank, come_and_talk, {{"RMEM_NODE", std::to_string(node)}});
         }
         ring.finish();
     }
-}
-
-TEST_P(Joining, works_with_more_nodes_than_ranks) {
-    RingSetup wide = setup(2);
-    wide.extra["RMEM_NODES"] = "5";
-    RankProcesses ring(wide);
-    for (const unsigned rank : {0U, 1U}) {
-        // A simulated world places them itself.
-        ring.start_bare(rank, come_and_talk, {{"RMEM_NODE", std::to_string(3 * rank + 1)}});
-    }
-    ring.finish();
 }
 
 // ---- What is refused

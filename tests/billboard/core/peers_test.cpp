@@ -147,20 +147,6 @@ TEST_P(Peers, peers_that_left_leave_a_rank_itself_to_talk_to) {
 
 // ---- Dying
 
-TEST_P(Peers, peers_that_were_killed_are_drained_before_they_are_missed) {
-    run({[](Rank& me) {
-             for (const std::size_t size : kSizes) send(1, size, size);
-             me.raise(kPosted);
-             linger(me);
-         },
-         [](Rank& me) {
-             me.await_word(kGo);
-             for (const std::size_t size : kSizes) receive(0, size, size);
-             check_gone(0);
-         }},
-        {.rank = 0});
-}
-
 TEST_P(Peers, peers_that_were_killed_with_full_queues_are_drained_whole) {
     for (const std::size_t size : {4U, 900U}) {
         SCOPED_TRACE(size);
