@@ -45,6 +45,9 @@ protected:
     static void set(const char* name, const std::string& value) {
         ::setenv(name, value.c_str(), 1);
     }
+    static void set(const std::vector<std::pair<const char*, const char*>>& settings) {
+        for (const auto& [name, value] : settings) set(name, value);
+    }
     static RingConfig config() { return Environment::read().ring_config(); }
     static Member member() {
         const Environment environment = Environment::read();
@@ -64,23 +67,22 @@ TEST_F(EnvironmentTest, nothing_set_is_one_rank_on_one_node_of_this_users_defaul
 }
 
 TEST_F(EnvironmentTest, an_empty_variable_counts_as_unset) {
-    set("RMEM_NODES", "");
-    set("RMEM_LINK", "");
+    set({{"RMEM_NODES", ""}, {"RMEM_LINK", ""}});
     EXPECT_EQ(config().nodes, 1U);
     EXPECT_EQ(config().link, LinkKind::direct);
 }
 
 TEST_F(EnvironmentTest, every_setting_reaches_the_configuration) {
-    set("RMEM_RING", "rig");
-    set("RMEM_NODES", "3");
-    set("RMEM_RANKS", "6");
-    set("RMEM_RANK", "5");
-    set("RMEM_LINK", "ring");
-    set("RMEM_SIZE", "64K");
-    set("RMEM_TIMING", "scramnet-burst");
-    set("RMEM_BOUND", "10us");
-    set("RMEM_UNIX_GROUP", "rigs");
-    set("RMEM_JOIN_TIMEOUT", "2s");
+    set({{"RMEM_RING", "rig"},
+         {"RMEM_NODES", "3"},
+         {"RMEM_RANKS", "6"},
+         {"RMEM_RANK", "5"},
+         {"RMEM_LINK", "ring"},
+         {"RMEM_SIZE", "64K"},
+         {"RMEM_TIMING", "scramnet-burst"},
+         {"RMEM_BOUND", "10us"},
+         {"RMEM_UNIX_GROUP", "rigs"},
+         {"RMEM_JOIN_TIMEOUT", "2s"}});
     const RingConfig found = config();
     EXPECT_EQ(found.name, "rig");
     EXPECT_EQ(found.nodes, 3U);
@@ -104,8 +106,7 @@ TEST_F(EnvironmentTest, ranks_default_to_nodes_and_nodes_to_ranks) {
 }
 
 TEST_F(EnvironmentTest, ranks_lie_on_nodes_in_blocks_unless_a_node_is_named) {
-    set("RMEM_NODES", "2");
-    set("RMEM_RANKS", "5");
+    set({{"RMEM_NODES", "2"}, {"RMEM_RANKS", "5"}});
     const unsigned nodes_of_ranks[] = {0, 0, 0, 1, 1};
     for (unsigned rank = 0; rank < 5; ++rank) {
         set("RMEM_RANK", std::to_string(rank));
@@ -116,8 +117,7 @@ TEST_F(EnvironmentTest, ranks_lie_on_nodes_in_blocks_unless_a_node_is_named) {
 }
 
 TEST_F(EnvironmentTest, a_node_alone_is_a_rank_where_each_node_has_one) {
-    set("RMEM_NODES", "4");
-    set("RMEM_NODE", "2");
+    set({{"RMEM_NODES", "4"}, {"RMEM_NODE", "2"}});
     EXPECT_EQ(member().rank, 2U);
     EXPECT_EQ(member().node, 2U);
     set("RMEM_RANKS", "8");
@@ -171,8 +171,7 @@ TEST_F(EnvironmentTest, each_malformed_variable_is_named_with_what_was_found) {
 }
 
 TEST_F(EnvironmentTest, a_rank_outside_the_ring_is_refused) {
-    set("RMEM_RANKS", "4");
-    set("RMEM_RANK", "4");
+    set({{"RMEM_RANKS", "4"}, {"RMEM_RANK", "4"}});
     refused(Errc::bad_rank, [] { member(); });
 }
 
@@ -186,8 +185,7 @@ TEST_F(EnvironmentTest, a_count_that_cannot_be_is_told_the_range_that_can) {
 }
 
 TEST_F(EnvironmentTest, a_rank_without_a_count_is_told_that_the_count_is_missing) {
-    set("RMEM_RING", "rig");
-    set("RMEM_RANK", "2");
+    set({{"RMEM_RING", "rig"}, {"RMEM_RANK", "2"}});
     EXPECT_THAT(refused(Errc::bad_rank, [] { member(); }),
                 AllOf(HasSubstr("RMEM_RANK is 2"), HasSubstr("RMEM_RANKS is not set"),
                       HasSubstr("no ring 'rig'")));
@@ -225,8 +223,7 @@ TEST_F(EnvironmentTest, a_setting_that_has_an_effect_on_its_link_is_taken) {
         set("RMEM_FAULTS", "seed=1");
         EXPECT_NO_THROW(config()) << link;
     }
-    set("RMEM_LINK", "ring");
-    set("RMEM_CHECK", "writers");
+    set({{"RMEM_LINK", "ring"}, {"RMEM_CHECK", "writers"}});
     EXPECT_NO_THROW(config());
 }
 
@@ -259,7 +256,7 @@ TEST_F(EnvironmentTest, a_launcher_gives_rank_and_count_where_own_variables_do_n
     };
     for (const auto& launched : kCases) {
         clear();
-        for (const auto& [name, value] : launched.settings) set(name, value);
+        set(launched.settings);
         EXPECT_EQ(config().ranks, launched.ranks);
         EXPECT_EQ(config().nodes, launched.ranks);
         EXPECT_EQ(member().rank, launched.rank);
@@ -267,9 +264,7 @@ TEST_F(EnvironmentTest, a_launcher_gives_rank_and_count_where_own_variables_do_n
 }
 
 TEST_F(EnvironmentTest, slurm_gives_rank_and_count_to_what_srun_starts) {
-    set("SLURM_PROCID", "3");
-    set("SLURM_NTASKS", "8");
-    set("SLURM_JOB_ID", "71");
+    set({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "71"}});
     // A job's script and its interactive shell have a rank and a count, too.
     for (const char* none : {"", "4294967290", "4294967291"}) {
         set("SLURM_STEP_ID", none);
@@ -279,42 +274,36 @@ TEST_F(EnvironmentTest, slurm_gives_rank_and_count_to_what_srun_starts) {
     EXPECT_EQ(config().ranks, 8U);
     EXPECT_EQ(member().rank, 3U);
     // By srun --mpi=pmix.
-    set("PMIX_RANK", "3");
-    set("PMIX_NAMESPACE", "slurm.pmix.71.0");
+    set({{"PMIX_RANK", "3"}, {"PMIX_NAMESPACE", "slurm.pmix.71.0"}});
     EXPECT_EQ(config().ranks, 8U);
     // By another launcher, whose daemon srun has started as rank 3.
-    set("PMIX_RANK", "5");
-    set("PMIX_NAMESPACE", "prterun-host-71@1");
-    set("RMEM_RANKS", "16");
+    set({{"PMIX_RANK", "5"}, {"PMIX_NAMESPACE", "prterun-host-71@1"}, {"RMEM_RANKS", "16"}});
     EXPECT_EQ(member().rank, 5U);
     EXPECT_EQ(config().ranks, 16U);
 }
 
 TEST_F(EnvironmentTest, ranks_on_several_hosts_meet_by_datagrams) {
-    set("PMI_RANK", "2");
-    set("PMI_SIZE", "4");
-    set("MPI_LOCALNRANKS", "4");
+    set({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "4"}});
     EXPECT_EQ(config().link, LinkKind::direct);
     set("MPI_LOCALNRANKS", "2");
     EXPECT_EQ(config().link, LinkKind::udp);
     // Told by the launcher, in any step.
-    set("SLURM_STEP_NUM_NODES", "2");
-    set("MPI_LOCALNRANKS", "4");
+    set({{"SLURM_STEP_NUM_NODES", "2"}, {"MPI_LOCALNRANKS", "4"}});
     EXPECT_EQ(config().link, LinkKind::direct);
     ::unsetenv("MPI_LOCALNRANKS");
     EXPECT_EQ(config().link, LinkKind::udp);
     ::unsetenv("PMI_RANK");
-    set("OMPI_COMM_WORLD_RANK", "1");
-    set("OMPI_COMM_WORLD_SIZE", "2");
-    set("OMPI_COMM_WORLD_LOCAL_SIZE", "1");
+    set({{"OMPI_COMM_WORLD_RANK", "1"},
+         {"OMPI_COMM_WORLD_SIZE", "2"},
+         {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}});
     EXPECT_EQ(config().link, LinkKind::udp);
 }
 
 TEST_F(EnvironmentTest, a_link_of_one_host_is_refused_where_ranks_are_on_several) {
-    set("SLURM_PROCID", "0");
-    set("SLURM_NTASKS", "2");
-    set("SLURM_STEP_ID", "0");
-    set("SLURM_STEP_NUM_NODES", "2");
+    set({{"SLURM_PROCID", "0"},
+         {"SLURM_NTASKS", "2"},
+         {"SLURM_STEP_ID", "0"},
+         {"SLURM_STEP_NUM_NODES", "2"}});
     for (const char* link : {"direct", "ring"}) {
         set("RMEM_LINK", link);
         EXPECT_THAT(refused(Errc::bad_environment, [] { config(); }),
@@ -332,10 +321,10 @@ TEST_F(EnvironmentTest, a_launcher_without_a_count_needs_one) {
 }
 
 TEST_F(EnvironmentTest, two_jobs_of_a_launcher_do_not_meet) {
-    set("SLURM_PROCID", "0");
-    set("SLURM_NTASKS", "2");
-    set("SLURM_STEP_ID", "1");
-    set("SLURM_JOB_ID", "71");
+    set({{"SLURM_PROCID", "0"},
+         {"SLURM_NTASKS", "2"},
+         {"SLURM_STEP_ID", "1"},
+         {"SLURM_JOB_ID", "71"}});
     const std::string one = config().name;
     set("SLURM_JOB_ID", "72");
     const std::string step = config().name;
@@ -346,16 +335,14 @@ TEST_F(EnvironmentTest, two_jobs_of_a_launcher_do_not_meet) {
 }
 
 TEST_F(EnvironmentTest, the_ranks_of_one_job_meet_even_where_the_launcher_names_no_job) {
-    set("PMI_RANK", "0");
-    set("PMI_SIZE", "2");
+    set({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
     const std::string first = config().name;
     set("PMI_RANK", "1");
     EXPECT_EQ(config().name, first);
 }
 
 TEST_F(EnvironmentTest, a_jobs_name_always_makes_a_ring_name) {
-    set("PMIX_RANK", "0");
-    set("RMEM_RANKS", "1");
+    set({{"PMIX_RANK", "0"}, {"RMEM_RANKS", "1"}});
     set("PMIX_NAMESPACE", std::string(200, '/') + "job@host.1");
     EXPECT_NO_THROW(config());
 }

@@ -88,12 +88,15 @@ struct RecordingTest : ::testing::Test {
     }
     ~RecordingTest() override { std::filesystem::remove_all(folder); }
 
+    static RecordingWriter::Options replacing() {
+        RecordingWriter::Options options;
+        options.replace = true;
+        return options;
+    }
     /// Blocks of `writes_per_block` writes each.
     std::vector<OwnedWrite> record(std::uint32_t count, std::uint32_t writes_per_block) {
         std::vector<OwnedWrite> made;
-        RecordingWriter::Options options;
-        options.replace = true;
-        RecordingWriter writer(path, info, options);
+        RecordingWriter writer(path, info, replacing());
         for (std::uint32_t i = 0; i < count; ++i) {
             made.push_back(numbered(i, info.start_ns + 100 * std::int64_t{i}, 1 + i % 3));
             EXPECT_TRUE(writer.add(made.back().view()));

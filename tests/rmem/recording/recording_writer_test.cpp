@@ -71,9 +71,7 @@ TEST_F(RecordingWriterTest, the_header_keeps_the_ring_and_both_clocks) {
 TEST_F(RecordingWriterTest, every_timing_profile_fits_the_header) {
     for (const std::string& name : timing_profile_names()) {
         info.config.timing = parse_timing(name);
-        RecordingWriter::Options options;
-        options.replace = true;
-        { RecordingWriter writer(path, info, options); }
+        { RecordingWriter writer(path, info, replacing()); }
         EXPECT_EQ(RecordingReader(path).info().config.timing, info.config.timing) << name;
     }
 }
@@ -187,17 +185,15 @@ TEST_F(RecordingWriterTest, a_full_disk_is_told_with_what_was_kept_and_leaves_a_
 }
 
 TEST_F(RecordingWriterTest, a_disk_that_is_full_from_the_start_throws) {
-    RecordingWriter::Options options;
-    options.replace = true;
-    refused(Errc::no_space, [&] { RecordingWriter writer("/dev/full", info, options); });
+    refused(Errc::no_space, [&] { RecordingWriter writer("/dev/full", info, replacing()); });
 }
 
 TEST_F(RecordingWriterTest, a_file_that_is_there_is_kept_unless_it_may_be_replaced) {
     write_file(path, {'x'});
     refused(Errc::invalid_argument, [&] { RecordingWriter writer(path, info); });
     EXPECT_EQ(read_file(path), Bytes{'x'});
-    RecordingWriter::Options options;
-    options.replace = options.sync_at_close = true;
+    RecordingWriter::Options options = replacing();
+    options.sync_at_close = true;
     RecordingWriter writer(path, info, options);
     EXPECT_TRUE(writer.close());
 }

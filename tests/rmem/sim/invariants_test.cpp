@@ -47,9 +47,7 @@ TEST(WritesInFlight, of_one_origin_are_forgotten_up_to_the_one_that_has_come_rou
 TEST(World, brings_all_that_is_stored_at_one_instant) {
     constexpr unsigned kRanks = 8;
     for (const char* timing : {"scramnet-burst", "none"}) {
-        WorldConfig config = small_world(2, timing);
-        config.ring.ranks = kRanks;
-        World world(config);
+        World world(with_ranks(small_world(2, timing), kRanks));
         for (unsigned r = 0; r < kRanks; ++r) {
             world.start(r, [r](Process& me) { SimMemory(me).post_word(4 * r, r + 1); });
         }

@@ -109,9 +109,7 @@ TEST(Polling, sees_no_word_before_it_arrives_nor_later_than_a_poll_when_several_
 }
 
 TEST(Polling, is_woken_by_what_another_process_of_the_node_stores) {
-    WorldConfig config = small_world(2, "scramnet-burst", kHost);
-    config.ring.ranks = 4;
-    World world(config);
+    World world(with_ranks(small_world(2, "scramnet-burst", kHost), 4));
     std::int64_t seen_ns = 0;
     world.start(0, [&](Process& me) {
         SimMemory memory(me);

@@ -159,9 +159,7 @@ TEST(WorldFaults, faults_on_both_cables_lose_what_must_pass_them_and_say_so) {
 // ---- Cards
 
 TEST(WorldFaults, faults_that_take_a_card_out_kill_its_processes_and_nobody_elses) {
-    WorldConfig config = small_world(3);
-    config.ring.ranks = 6;
-    World world(config);
+    World world(with_ranks(small_world(3), 6));
     for (unsigned r = 0; r < 6; ++r) world.start(r, posts(100, 1000, 512 * r));
     world.at(50'500, [&] {
         world.fail_node(1);

@@ -25,6 +25,11 @@ inline WorldConfig small_world(unsigned nodes, const std::string& timing = "scra
     return config;
 }
 
+inline WorldConfig with_ranks(WorldConfig config, unsigned ranks) {
+    config.ring.ranks = ranks;
+    return config;
+}
+
 /// Keeps all events, without the writes' bytes.
 class Events final : public Observer {
 public:

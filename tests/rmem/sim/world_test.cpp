@@ -227,9 +227,7 @@ TEST(World, is_the_current_one_only_inside_of_its_processes) {
 }
 
 TEST(World, puts_ranks_onto_nodes_in_order) {
-    WorldConfig config = small_world(2);
-    config.ring.ranks = 5;
-    World world(config);
+    World world(with_ranks(small_world(2), 5));
     std::vector<unsigned> nodes;
     for (unsigned r = 0; r < 5; ++r) nodes.push_back(world.node_of(r));
     EXPECT_EQ(nodes, (std::vector<unsigned>{0, 0, 0, 1, 1}));

@@ -54,9 +54,7 @@ void with_card(unsigned nodes, const Body& body) {
 // ---- Joining
 
 TEST(SimCard, opens_the_ring_of_its_world_as_its_own_rank) {
-    WorldConfig config = small_world(2);
-    config.ring.ranks = 4;
-    World world(config);
+    World world(with_ranks(small_world(2), 4));
     for (unsigned r = 0; r < 4; ++r) {
         world.start(r, [r](Process& me) {
             Node node = Node::open();
@@ -86,9 +84,7 @@ TEST(SimCard, is_one_per_process_at_a_time) {
 }
 
 TEST(SimCard, the_card_of_a_node_is_shared_by_its_ranks) {
-    WorldConfig config = small_world(1);
-    config.ring.ranks = 2;
-    World world(config);
+    World world(with_ranks(small_world(1), 2));
     world.start(0, [](Process&) {
         Node node = Node::open();
         EXPECT_EQ(node.write_word(0, 1), WriteResult::ok);

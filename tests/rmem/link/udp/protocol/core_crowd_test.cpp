@@ -49,8 +49,7 @@ TEST(CoreInACrowd, those_that_join_are_counted_until_shortly_after) {
 
 TEST(CoreInACrowd, members_that_have_written_nothing_are_not_acknowledged_one_by_one) {
     constexpr unsigned kNodes = 12;
-    Ring ring(kNodes);
-    ring.start_ring(kNodes);
+    WholeRing ring(kNodes);
     ring.run(100 * kMillisecond);
     std::uint64_t alone = 0;
     for (unsigned n = 0; n < kNodes; ++n) alone += ring[n].core.exchange().counters().acks_alone;

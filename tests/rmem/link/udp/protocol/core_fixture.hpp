@@ -314,4 +314,10 @@ public:
     std::vector<std::unique_ptr<Node>> all;
 };
 
+/// All of whose nodes have started.
+class WholeRing : public Ring {
+public:
+    explicit WholeRing(unsigned count) : Ring(count) { start_ring(count); }
+};
+
 }  // namespace rmem::udp

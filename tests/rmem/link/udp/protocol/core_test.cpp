@@ -21,8 +21,7 @@ TEST(Core, alone_forms_a_ring) {
 
 TEST(Core, started_together_with_others_is_in_one_ring_with_them) {
     for (const unsigned count : {2U, 3U, 6U, 8U}) {
-        Ring ring(count);
-        ring.start_ring(count);
+        WholeRing ring(count);
         std::uint64_t formed = 0;
         for (unsigned n = 0; n < count; ++n) {
             formed += ring[n].core.counters().rings_formed;
@@ -150,8 +149,7 @@ TEST(Core, gives_a_bank_that_is_behind_the_streams_as_what_it_is) {
 }
 
 TEST(Core, notices_that_another_is_dead_and_takes_it_in_again_as_a_new_incarnation) {
-    Ring ring(3);
-    ring.start_ring(3);
+    WholeRing ring(3);
     for (int i = 0; i < 50; ++i) {
         ring.write_something(2);
         ring.run(20'000);
@@ -169,8 +167,7 @@ TEST(Core, notices_that_another_is_dead_and_takes_it_in_again_as_a_new_incarnati
 }
 
 TEST(Core, a_node_that_comes_back_at_once_is_known_to_have_been_away) {
-    Ring ring(3);
-    ring.start_ring(3);
+    WholeRing ring(3);
     ring.kill(1);
     ring.start(1);
     ASSERT_TRUE(ring.becomes_whole());
@@ -179,8 +176,7 @@ TEST(Core, a_node_that_comes_back_at_once_is_known_to_have_been_away) {
 }
 
 TEST(Core, a_node_on_the_higher_side_of_a_cut_that_was_too_long_joins_again) {
-    Ring ring(4);
-    ring.start_ring(4);
+    WholeRing ring(4);
     ring.is_cut = [&](unsigned from, unsigned to) { return from / 2 != to / 2; };
     for (int i = 0; i < 400; ++i) {
         ring.write_something(static_cast<unsigned>(i % 4));
@@ -195,8 +191,7 @@ TEST(Core, a_node_on_the_higher_side_of_a_cut_that_was_too_long_joins_again) {
 }
 
 TEST(Core, a_node_that_nobody_hears_any_more_learns_that_it_was_dropped) {
-    Ring ring(3);
-    ring.start_ring(3);
+    WholeRing ring(3);
     ring.is_cut = [&](unsigned from, unsigned) { return from == 1; };
     ring.run(300 * kMillisecond);
     ring.expect_dropped({1});
@@ -212,8 +207,7 @@ TEST(Core, a_node_that_was_away_goes_whatever_its_number_and_undoes_nothing) {
     for (const unsigned count : {2U, 3U, 4U}) {
         for (unsigned away = 0; away < count; ++away) {
             SCOPED_TRACE(testing::Message() << away << " of " << count);
-            Ring ring(count);
-            ring.start_ring(count);
+            WholeRing ring(count);
             ring.pause(away, ring.now + 400 * kMillisecond);
             const unsigned other = (away + 1) % count;
             ring.write_for(350, {other});
@@ -227,8 +221,7 @@ TEST(Core, a_node_that_was_away_goes_whatever_its_number_and_undoes_nothing) {
 }
 
 TEST(Core, stopped_together_with_all_others_goes_on) {
-    Ring ring(3);
-    ring.start_ring(3);
+    WholeRing ring(3);
     ring.write_something(2);
     ring.run(10 * kMillisecond);
     for (unsigned n = 0; n < 3; ++n) ring.pause(n, ring.now + 500 * kMillisecond + n * 1000);
@@ -291,8 +284,7 @@ TEST(Core, is_not_moved_by_what_was_recorded_in_another_session) {
 }
 
 TEST(Core, a_node_whose_clock_was_set_back_comes_back) {
-    Ring ring(2);
-    ring.start_ring(2);
+    WholeRing ring(2);
     ring.kill(1);
     ring.all[1] = std::make_unique<Ring::Node>(ring, 1, 5);  // an incarnation below all that were
     ASSERT_TRUE(ring.becomes_whole());
@@ -373,8 +365,7 @@ TEST(Core, a_node_that_has_writes_of_a_ring_that_is_gone_takes_the_new_ones_bank
 }
 
 TEST(Core, a_node_that_has_given_up_a_member_gets_forwarded_what_another_still_hears) {
-    Ring ring(3);
-    ring.start_ring(3);
+    WholeRing ring(3);
     ring.is_cut = [&](unsigned from, unsigned to) { return from + to == 3; };
     ring.write_for(400, {2});
     EXPECT_FALSE(ring[1].core.view().contains(2));
