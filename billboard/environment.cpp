@@ -77,6 +77,10 @@ Settings completed(const Settings& settings, const rmem::RingConfig& there) {
 rmem::RingConfig ring_config(const rmem::Environment& environment, const Settings& settings) {
     rmem::RingConfig config = environment.ring_config();
     config.check();
+    if (settings.board.layout == Layout::pieces && config.link != rmem::LinkKind::sim) {
+        throw rmem::Error(rmem::Errc::bad_environment,
+                          "RMEM_LAYOUT: layout pieces is for simulated programs; give inline");
+    }
     const Geometry geometry(config, settings.board);
     config.system_bytes = geometry.region_bytes();
     config.system_hash = geometry.hash();

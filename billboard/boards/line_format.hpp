@@ -12,7 +12,7 @@
 ///   is never taken for new. The count is of the messages that its sender has taken from the
 ///   receiver.
 ///
-/// Pure: values and functions of them.
+/// Values, and functions of them. Thread safety: as any values.
 
 #include "billboard/boards/arrival.hpp"
 #include "rmem/base/limits.hpp"

@@ -10,7 +10,7 @@
 ///           38  raises nothing anywhere: goes round to test a ring (RFM2g)
 ///           39  the same, to time it (SCRAMNet GT and SCRAMNet+)
 ///
-/// SCRAMNet+ sends none: its interrupts are of words that are written.
+/// SCRAMNet+ sends none: its interrupts are of words that are written. Constants: any thread.
 
 #include "rmem/rmem.h"
 

@@ -110,6 +110,7 @@ inline void store_write(std::byte* to, const void* from, std::size_t bytes) noex
     if (bytes == 0) return;
     std::uint32_t first = 0;
     std::memcpy(&first, from, sizeof first);
+    if (bytes == kWordBytes) return store_word(to, first);
     const auto* source = static_cast<const std::byte*>(from);
     const std::size_t line = kLineBytes - (reinterpret_cast<std::uintptr_t>(to) & (kLineBytes - 1));
     if (bytes > line) store_block(to + line, source + line, bytes - line);
