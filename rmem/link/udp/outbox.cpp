@@ -61,7 +61,7 @@ inline bool Outbox::write(const LogRecord& record, const void* words, std::int64
     return true;
 }
 
-inline bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
+bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
     RMEM_CHECK_IF(false, is_possible(record));
     if (!delayed_.empty() || record.delay_ns != 0) {
         if (delayed_.size() >= kMostDelayed) return false;
