@@ -10,6 +10,8 @@
 ///   is_short(bytes)           whether such a message can, on this ring; up to most_short()
 ///   posted_bytes(bytes)       what the link must have room for then
 ///   can_join(bytes)           whether one of two pieces can, which post_joined does
+///   clear(s, epoch)           s has taken all that is for it: what former posts were found by
+///   is_clear(s, epoch)        whether nothing there looks like s's first posts of this epoch
 ///   open_rx(s, epoch)         forget the words there: from now on s's posts of this epoch count
 ///   open_tx(s, epoch)         s has opened: from now on this rank may post to it
 ///   close(s)                  nothing is posted to s; earlier ones count as acknowledged

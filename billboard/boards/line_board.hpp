@@ -16,9 +16,9 @@
 ///             message: it closes its last line, and the next one begins a line of its own, which
 ///             nobody polls while it is written. In a stream the next message begins behind it,
 ///             unless it would not fit this line but a new one.
-/// Whole       where each write has its price (rmem::PostsWhole), a message begins a line, closes
-///             its last one, and its first line's word is posted last: so it is there whole, and is
-///             one or two writes. Longer ones go through buffers the sooner.
+/// Whole       where each write has its price (rmem::PostsWhole), a message has lines of its
+///             own, and its first line's word, a flag as in the slot, is posted last: so it is
+///             there whole, and is one or two writes. Longer ones go through buffers the sooner.
 /// Room        a rank that answers tells in each answer, for nothing, how much it has taken. A
 ///             receiver that only receives writes what it has taken, messages and lines, to two
 ///             words each quarter of the lines; a sender reads them, and its unread messages, only
@@ -53,22 +53,22 @@
 namespace billboard::lines {
 
 template <class M, bool kAtOnce, Tuning kTuned = Tuning{}>
-class LineBoardOf : private Lines<M, kTuned> {
+class LineBoardOf : private Lines<M, kAtOnce, kTuned> {
     static_assert(rmem::Memory<M> && (!kAtOnce || rmem::PostsWhole<M>));
-    using Base = Lines<M, kTuned>;
+    using Base = Lines<M, kAtOnce, kTuned>;
     using Base::advance, Base::ahead_of, Base::begin_line, Base::copy_body, Base::fetch,
         Base::fetch_buffer, Base::fetch_burst, Base::find_body, Base::finds_room, Base::first_line,
-        Base::go_behind, Base::has, Base::is_idle, Base::is_sampled, Base::keep_apart,
-        Base::line_stamp, Base::look, Base::next_header, Base::next_line, Base::read_lines,
-        Base::read_slot, Base::seems_to_have_room, Base::take_ahead, Base::word_of_line,
-        Base::write_lines;
+        Base::go_behind, Base::has, Base::is_idle, Base::is_news, Base::epoch_bits_of,
+        Base::is_sampled, Base::keep_apart, Base::line_of, Base::line_stamp, Base::look,
+        Base::next_header, Base::next_line, Base::read_lines, Base::read_slot,
+        Base::seems_to_have_room, Base::take_ahead, Base::word_of_line, Base::write_lines;
     using Base::memory_, Base::geometry_, Base::lines_, Base::most_bytes_, Base::most_ahead_,
         Base::next_, Base::peers_, Base::joined_;
 
 public:
     static constexpr std::uint32_t kMostUnread = kCountMask;
     static constexpr std::size_t kInlineBytes = kMostLineBytes;
-    static constexpr bool kFollows = true;            ///< a message may be there in part
+    static constexpr bool kFollows = !kAtOnce;        ///< a message may be there in part
     static constexpr bool kFills = !M::kReplicated;   ///< large messages are posted before filled
     static constexpr bool kHasShortCalls = !kAtOnce;  ///< post_at_once() and those below it
     static constexpr std::uint32_t kTellEvery = 128;
@@ -90,11 +90,12 @@ public:
     }
 
     // ---- Connection
+    using Base::clear, Base::is_clear;
     void open_rx(unsigned s, std::uint32_t epoch) {
         Peer& p = peers_[s];
         p.told = p.credit_from = kFirstCount;
         p.told_line = first_line();
-        p.rx_epoch = epoch_bits(epoch);
+        p.rx_epoch = epoch_bits_of(epoch);
         p.ack_flags = 0;
         p.awaited = kFirstCount;
         p.rx_in_stream = false;
@@ -116,7 +117,7 @@ public:
         Peer& p = peers_[s];
         p.tail = p.acknowledged = kFirstCount;
         p.tx_stamp = slot_stamp(epoch) | kToggle;
-        p.tx_epoch = epoch_bits(epoch);
+        p.tx_epoch = epoch_bits_of(epoch);
         p.tx_number = first_line() - 1;
         next_line(p);
         p.free_from = first_line();
@@ -124,7 +125,7 @@ public:
         p.tx_open = true;
         posted_[s] = 0;
         if (is_first_of_both(epoch)) return;
-        memory_.post_word(p.tx_slot, 0);
+        p.tx_clears = kAtOnce;
         bells_.reset(s);
     }
     void close(unsigned s) {
@@ -133,7 +134,7 @@ public:
         p.acknowledged = p.tail - kClosed;  // looks full; tx_room asks tx_open then
     }
     void close_rx(unsigned s) {
-        next_[s].if_slot = kNoStamp;
+        next_[s].if_slot = next_[s].seen = kNoStamp;
         next_[s].news = 0;
         bells_.close(s);
     }
@@ -292,9 +293,14 @@ public:
             read_slot(s, next, seen.word, a);
             return true;
         }
+        a.place = kLinePlace;
+        if constexpr (kAtOnce) {
+            credit(peers_[s], next.head, seen.word >> kCountShift);
+            next.after = this->read_whole(s, next, seen.word, a) * kLineWords;
+            return true;
+        }
         Body body;
         if (!find_body(next, peers_[s], seen.word, body)) return false;
-        a.place = kLinePlace;
         next.after = words_until_next(body);
         a.corrupt = body.is_corrupt;
         if (a.corrupt) return true;
@@ -335,10 +341,15 @@ public:
             return static_cast<int>(bytes);
         }
         const std::uint32_t word = memory_.load(next.line);
-        if (word - next.seen - 1 >= next.news) return kNothing;
+        if (!is_news(next, word)) return kNothing;
         // What is in the slot was posted before, and is seen to be there by now.
         if ((memory_.load(next.slot) & kStampMask) == next.if_slot) [[unlikely]]
             return kLonger;
+        if constexpr (kAtOnce) {
+            const int length = this->receive_line(next, p, word, cls, buf, cap);
+            if (length >= 0) count_taken(s);
+            return length;
+        }
         const std::uint32_t offset = next.seen & kLineMask, there = word & kLineWords;
         if (there <= offset) [[unlikely]]
             return kLonger;
@@ -358,7 +369,7 @@ public:
         p.rx_in_stream = (header & kInStream) != 0;
         if (is_last) {
             begin_line(next, p);
-            fetch_burst(next, p, header);
+            fetch_burst(next, p, p.rx_in_stream);
         } else {
             next.seen += end - offset;
         }
@@ -370,7 +381,9 @@ public:
                                                        std::size_t cap) {
         const int bytes = receive_at_once(s, cls, buf, cap);
         if (bytes >= kLonger) return bytes == kLonger ? receive_longer(s, cls, buf, cap) : bytes;
-        if (bytes == kInLines) return receive_lines(s, cls, buf, cap);
+        if constexpr (!kAtOnce) {
+            if (bytes == kInLines) return receive_lines(s, cls, buf, cap);
+        }
         if (bytes == kOther) [[unlikely]]
             fetch_buffer(s, next_[s]);
         return bytes;
@@ -392,7 +405,7 @@ public:
         p.rx_span = b.last - b.number + 1;
         p.rx_in_stream = (b.header & kInStream) != 0;
         go_behind(next, p, b);
-        if (p.rx_span <= kTuned.most_in_burst) fetch_burst(next, p, b.header);
+        if (p.rx_span <= kTuned.most_in_burst) fetch_burst(next, p, p.rx_in_stream);
         if (p.rx_in_stream) keep_apart(next, p);
         taken_in_lines(s);
         return static_cast<int>(b.bytes);

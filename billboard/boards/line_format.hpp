@@ -4,12 +4,18 @@
 /// The words of a slot and of lines, and what is known of a pair of ranks. The rules are in
 /// billboard/boards/line_board.hpp.
 ///
-/// Flag word   toggle:1 | epoch:8 | count:10 | class:4 | kind:3 | length or buffer:6
+/// Flag word   toggle or lap:1 | epoch:8 | count:10 | class:4 | in a stream:1 | kind:2
+///             | length or buffer:6
+///   of a slot and, of messages written whole, of their first line; kind kLong: the length is the
+///   next word. The words of their other lines are the flag's first nine bits.
+/// In pieces:
 /// Line word   lap:1 | epoch:26 | closed:1 | words of the line that are there:4
 /// Header      count:10 | 0:3 | in a stream:1 | class:4 | kind:2 | length or buffer:12
-///   A slot is new when its toggle has changed, a line when more of it is there in this lap.
+///   A slot is new when its toggle has changed, a line when more of it is there in this lap, or
+///   when its lap has begun.
 ///   The epoch is that of the two ranks' incarnations together, so a former incarnation's message
-///   is never taken for new. The count is of the messages that its sender has taken from the
+///   is not taken for new; where it has few bits the sender clears the word that its next message
+///   will be found by. The count is of the messages that its sender has taken from the
 ///   receiver.
 ///
 /// Values, and functions of them. Thread safety: as any values.
@@ -27,7 +33,7 @@ inline constexpr std::uint32_t kDetailsMask = (1U << kCountShift) - 1;
 inline constexpr std::uint32_t kCountMask = 0x3ff;  ///< as many messages are unread at most
 inline constexpr std::uint32_t kToggle = 1U << 31, kLap = 1U << 31;
 inline constexpr unsigned kHeaderCountShift = 22;
-inline constexpr std::uint32_t kInStream = 1U << 18;
+inline constexpr std::uint32_t kInStream = 1U << 18, kFlagInStream = 1U << 8;
 inline constexpr std::uint32_t kHeaderMask = ((1U << kHeaderCountShift) - 1) & ~kInStream;
 inline constexpr std::uint32_t kStampMask = ~std::uint32_t{0} << kEpochShift;
 inline constexpr std::uint32_t kNoStamp = 1;     // of no flag
@@ -35,11 +41,12 @@ inline constexpr std::uint32_t kLineWords = 15;  // of a line, behind its own
 inline constexpr std::uint32_t kClosedLine = 16, kLineMask = 31;
 inline constexpr std::uint32_t kNews = 31;  // a word's difference from what was seen, and one
 inline constexpr std::size_t kLineRest = kLineWords * rmem::kWordBytes;
-inline constexpr unsigned kDescribed = 2;  // words of a descriptor
+inline constexpr std::size_t kLongHead = kLineRest - rmem::kWordBytes;  ///< behind its length
+inline constexpr unsigned kDescribed = 2;                               // words of a descriptor
 inline constexpr unsigned kSlotPlace = 0, kLinePlace = 1;
 /// Not acknowledged while posting is closed: too many for counts of the peer to make room.
 inline constexpr std::uint32_t kClosed = 0x80000000;
-enum Kind : std::uint32_t { kWhole = 0, kInSlot = 1, kOnBoard = 2 };
+enum Kind : std::uint32_t { kWhole = 0, kInSlot = 1, kOnBoard = 2, kLong = 3 };
 
 /// The board is right with any values of these: they are times and distances that were best where
 /// they were measured (docs/design/billboard.md).
@@ -61,7 +68,9 @@ struct Tuning {
 struct Next {
     std::size_t slot = 0, line = 0;    ///< its words
     std::uint32_t if_slot = kNoStamp;  ///< the flag's stamp, once it is there
-    std::uint32_t seen = 0;            ///< the line's word, as long as no more is there
+    /// The line's word, as long as no more is there; of messages written whole its stamp, once one
+    /// is there.
+    std::uint32_t seen = kNoStamp;
     std::uint32_t news = 0;            ///< kNews; 0: closed
     std::uint32_t head = kFirstCount;  ///< messages taken from s
     std::uint32_t number = 0;          ///< of the line
@@ -93,6 +102,7 @@ struct alignas(rmem::kLineBytes) Peer {
     std::uint32_t apart_at = 0;                 ///< Next::number at the next look for the distance
     std::uint32_t waited = 0;                   ///< pauses of the last wait
     bool tx_open = false;
+    bool tx_clears = false;     ///< in the first lap of a later incarnation
     bool rx_in_stream = false;  ///< the last message in the lines was followed by others
 };
 
@@ -113,11 +123,20 @@ constexpr std::uint32_t slot_stamp(std::uint32_t epoch) {
 constexpr std::uint32_t details(Kind kind, Class cls, std::uint32_t low) {
     return (static_cast<std::uint32_t>(cls) << 9) | (kind << 6) | low;
 }
+constexpr std::uint32_t kind_of_flag(std::uint32_t flag) {
+    return (flag >> 6) & 7U;
+}
 constexpr std::uint32_t header_of(Kind kind, Class cls, std::uint32_t low) {
     return (static_cast<std::uint32_t>(cls) << 14) | (kind << 12) | low;
 }
 constexpr std::uint32_t epoch_bits(std::uint32_t epoch) {
     return (epoch << 5) & ~kLap;
+}
+/// Of a message written whole.
+constexpr std::uint32_t lines_of(std::uint32_t bytes) {
+    return bytes <= kLineRest
+               ? 1
+               : 1 + static_cast<std::uint32_t>((bytes - kLongHead + kLineRest - 1) / kLineRest);
 }
 constexpr std::size_t word_in(std::size_t line, std::uint32_t words) {
     return line + (1 + words) * rmem::kWordBytes;

@@ -25,8 +25,20 @@
 
 namespace billboard::lines {
 
-template <class M, Tuning kTuned>
+template <class M, bool kAtOnce, Tuning kTuned>
 class Lines {
+public:
+    void clear(unsigned s, std::uint32_t epoch) {
+        if (is_first_of_both(epoch)) return;
+        memory_.post_word(peers_[s].tx_slot, 0);
+        if (kAtOnce) memory_.post_word(line_of(peers_[s].tx_lines, first_line()), 0);
+    }
+    bool is_clear(unsigned s, std::uint32_t epoch) const {
+        const std::uint32_t line = line_stamp(first_line(), epoch_bits_of(epoch));
+        return (memory_.load(next_[s].slot) & kStampMask) != (slot_stamp(epoch) | kToggle) &&
+               !(kAtOnce && (memory_.load(peers_[s].rx_lines) & kStampMask) == line);
+    }
+
 protected:
     Lines(M& memory, const Geometry& geometry)
         : memory_(memory),
@@ -43,7 +55,7 @@ protected:
         seen = {memory_.load(next.slot), true};
         if ((seen.word & kStampMask) == next.if_slot) return true;
         seen = {memory_.load(next.line), false};
-        if (seen.word - next.seen - 1 >= next.news) return false;
+        if (!is_news(next, seen.word)) return false;
         // What is in the slot was posted before, and is seen to be there by now.
         const std::uint32_t flag = memory_.load(next.slot);
         if ((flag & kStampMask) == next.if_slot) seen = {flag, true};
@@ -51,8 +63,12 @@ protected:
     }
     bool has(const Next& next) const {
         const bool in_slot = (memory_.load(next.slot) & kStampMask) == next.if_slot;
-        const bool in_line = memory_.load(next.line) - next.seen - 1 < next.news;
+        const bool in_line = is_news(next, memory_.load(next.line));
         return static_cast<unsigned>(in_slot) | static_cast<unsigned>(in_line);  // one branch
+    }
+    static bool is_news(const Next& next, std::uint32_t line_word) {
+        return kAtOnce ? (line_word & kStampMask) == next.seen
+                       : line_word - next.seen - 1 < next.news;
     }
     [[gnu::always_inline]] void begin_line(Next& next, const Peer& p) const {
         ++next.number;
@@ -78,17 +94,27 @@ protected:
     static constexpr bool is_sampled(std::uint32_t count) {
         return !M::kReplicated && count % rmem::kStampEvery == 0;
     }
+    static constexpr std::uint32_t epoch_bits_of(std::uint32_t epoch) {
+        return kAtOnce ? slot_stamp(epoch) : epoch_bits(epoch);
+    }
     std::uint32_t next_header(unsigned s, Kind kind, Class cls, std::uint32_t low) const {
+        if constexpr (kAtOnce) {
+            const bool is_long = kind == kWhole && low > kLineRest;
+            return ((next_[s].head & kCountMask) << kCountShift) |
+                   (is_idle(s) ? 0 : kFlagInStream) |
+                   details(is_long ? kLong : kind, cls, is_long ? 0 : low);
+        }
         return (next_[s].head << kHeaderCountShift) | (is_idle(s) ? 0 : kInStream) |
                header_of(kind, cls, low);
     }
 
     // ---- Reading
-    void read_slot(unsigned s, const Next& next, std::uint32_t flag, Arrival& a) const {
-        const std::size_t at = next.slot + rmem::kWordBytes;
-        const std::uint32_t low = flag & 0x3fU, kind = (flag >> 6) & 7U;
+    /// What lies behind a flag, of which `most` bytes belong to it.
+    void read_flagged(unsigned s, std::size_t at, std::size_t most, std::uint32_t flag,
+                      Arrival& a) const {
+        const std::uint32_t low = flag & 0x3fU, kind = kind_of_flag(flag);
         a.cls = static_cast<Class>((flag >> 9) & 0xfU);
-        a.corrupt = kind == kWhole ? low > kHeadBytes : kind > kOnBoard || low >= kBuffers;
+        a.corrupt = kind == kWhole ? low > most : kind > kOnBoard || low >= kBuffers;
         a.is_inline = kind == kWhole;
         if (a.corrupt) return;
         if (a.is_inline) {
@@ -98,6 +124,54 @@ protected:
         }
         if (kind == kOnBoard) return read_descriptor(s, low, a);
         read_place(low, memory_.load(at), memory_.load(at + rmem::kWordBytes), a);
+    }
+    void read_slot(unsigned s, const Next& next, std::uint32_t flag, Arrival& a) const {
+        read_flagged(s, next.slot + rmem::kWordBytes, kHeadBytes, flag, a);
+    }
+    /// Of a message written whole. Returns how many lines it has.
+    std::uint32_t read_whole(unsigned s, const Next& next, std::uint32_t word, Arrival& a) {
+        const std::size_t at = word_in(next.line, 0);
+        const std::uint32_t flag = word & ~kFlagInStream;
+        if (kind_of_flag(flag) != kLong) {
+            read_flagged(s, at, kLineRest, flag, a);
+            return 1;
+        }
+        a.cls = static_cast<Class>((flag >> 9) & 0xfU);
+        a.is_inline = true;
+        a.length = memory_.load(at);
+        a.corrupt = a.length <= kLineRest || a.length > most_bytes_;
+        if (a.corrupt) return 1;
+        a.payload = joined_.data();
+        copy_whole(peers_[s], next.number, a.length, joined_.data());
+        return lines_of(a.length);
+    }
+    /// One of this class that fits its line. Returns its length; -1: the longer way takes it.
+    [[gnu::always_inline]] int receive_line(Next& next, Peer& p, std::uint32_t word, Class cls,
+                                            void* buf, std::size_t cap) const {
+        const std::uint32_t bytes =
+            (word & kDetailsMask & ~kFlagInStream) - details(kWhole, cls, 0);  // or huge
+        if (bytes > kLineRest || bytes > cap || next.number + 1 - p.told_line >= lines_ / 4)
+            return -1;
+        rmem::copy_short(buf, memory_.data(word_in(next.line, 0), bytes), bytes);
+        RMEM_MARK("receive.inline-copied");
+        credit(p, next.head, word >> kCountShift);
+        p.rx_in_stream = (word & kFlagInStream) != 0;
+        begin_line(next, p);
+        fetch_burst(next, p, p.rx_in_stream);
+        return static_cast<int>(bytes);
+    }
+    /// The payload of a long one.
+    void copy_whole(const Peer& p, std::uint32_t number, std::uint32_t bytes, void* buf) const {
+        auto* to = static_cast<std::byte*>(buf);
+        std::size_t part = kLongHead;
+        std::uint32_t behind = 1;
+        for (std::size_t rest = bytes; rest != 0; ++number, part = kLineRest, behind = 0) {
+            part = std::min(part, rest);
+            rmem::copy_short(to, memory_.data(word_in(line_of(p.rx_lines, number), behind), part),
+                             part);
+            to += part;
+            rest -= part;
+        }
     }
     /// What the first line says. False: nothing possible.
     [[gnu::always_inline]] bool read_header(const Next& next, std::uint32_t word, Body& b) const {
@@ -267,9 +341,14 @@ protected:
         Next next = next_[s];
         Seen seen;
         while (next.head - next_[s].head < kCountMask && look(next, seen)) {
+            if (seen.in_slot || kAtOnce) credit(p, next.head, seen.word >> kCountShift);
             if (seen.in_slot) {
-                credit(p, next.head, seen.word >> kCountShift);
                 next.if_slot ^= kToggle;
+            } else if constexpr (kAtOnce) {
+                const bool is_long = kind_of_flag(seen.word & ~kFlagInStream) == kLong;
+                const std::uint32_t bytes = is_long ? memory_.load(word_in(next.line, 0)) : 0;
+                if (bytes > most_bytes_) break;
+                advance(next, p, lines_of(bytes) * kLineWords);
             } else {
                 Body body;
                 if (!find_body(next, p, seen.word, body) || body.is_corrupt) break;
@@ -321,9 +400,8 @@ protected:
     }
     /// After a message that was awaited, of a sender that does not wait for an answer: the next
     /// ones are probably there by now.
-    [[gnu::always_inline]] void fetch_burst(const Next& next, const Peer& p,
-                                            std::uint32_t header) const {
-        if ((header & kInStream) == 0 || next.head - p.awaited > 1) return;
+    [[gnu::always_inline]] void fetch_burst(const Next& next, const Peer& p, bool in_stream) const {
+        if (!in_stream || next.head - p.awaited > 1) return;
         for (std::uint32_t i = 0; i < kTuned.burst_lines; ++i)
             __builtin_prefetch(memory_.data(line_of(p.rx_lines, next.number + i), 0));
     }
@@ -363,37 +441,43 @@ protected:
         return lines;
     }
     /// Posts a message at once, in lines of its own. How many.
-    std::uint32_t post_whole(Peer& p, std::uint32_t header, const void* payload,
-                             std::size_t bytes) {
+    std::uint32_t post_whole(Peer& p, std::uint32_t flag, const void* payload, std::size_t bytes) {
         constexpr std::size_t kLine = kLineWords + 1;
-        RMEM_CHECK_IF(rmem::is_simulated<M>, p.tx_words == 0);
         const std::size_t line = p.tx_line, first = p.tx_number & (lines_ - 1);
         const auto* from = static_cast<const std::byte*>(payload);
         std::array<std::uint32_t, kLine*(kMostLineBytes / kLineRest + 2)> words;
-        words[1] = header;
-        std::size_t at = 0, filled = 1;  // where a line begins, and words behind its own
-        for (;; at += kLine, filled = 0) {
-            const std::size_t part = std::min(bytes, (kLineWords - filled) * rmem::kWordBytes);
-            if (part % rmem::kWordBytes != 0) words[at + 1 + filled + part / rmem::kWordBytes] = 0;
-            if (part != 0) std::memcpy(&words[at + 1 + filled], from, part);
-            filled += (part + rmem::kWordBytes - 1) / rmem::kWordBytes;
-            words[at] = last_word(p, true, static_cast<std::uint32_t>(filled));
+        words[0] = p.tx_line_stamp | flag;
+        words[1] = static_cast<std::uint32_t>(bytes);
+        std::size_t at = bytes > kLineRest ? 2 : 1;  // of the part
+        std::uint32_t lines = 1;
+        for (;; ++lines) {
+            const std::size_t part = std::min(bytes, (lines * kLine - at) * rmem::kWordBytes);
             next_line(p);
+            if (part % rmem::kWordBytes != 0) words[at + part / rmem::kWordBytes] = 0;
+            if (part != 0) std::memcpy(&words[at], from, part);
+            at += (part + rmem::kWordBytes - 1) / rmem::kWordBytes;
             from += part;
             bytes -= part;
             if (bytes == 0) break;
+            words[at++] = p.tx_line_stamp;
         }
-        const std::size_t count = at + 1 + filled, here = std::min(count, (lines_ - first) * kLine);
-        const std::size_t posted = count <= M::kMostPostWords ? here : kLine;
+        if (p.tx_clears) [[unlikely]]
+            clear_next(p);
+        const std::size_t here = std::min(at, (lines_ - first) * kLine);
+        const std::size_t posted = at <= M::kMostPostWords ? here : kLine;
         RMEM_MARK("post.line-written");
-        if (here != count)
-            memory_.write(p.tx_lines, &words[here], (count - here) * rmem::kWordBytes);
+        if (here != at) memory_.write(p.tx_lines, &words[here], (at - here) * rmem::kWordBytes);
         if (here > posted)
             memory_.write(line + posted * rmem::kWordBytes, &words[posted],
                           (here - posted) * rmem::kWordBytes);
         memory_.post(line, words.data(), std::min(posted, here));
         RMEM_MARK("post.line-posted");
-        return static_cast<std::uint32_t>(at / kLine + 1);
+        return lines;
+    }
+    /// What a former incarnation wrote where the next message will begin.
+    void clear_next(Peer& p) {
+        p.tx_clears = p.tx_number - first_line() < lines_;
+        if (p.tx_clears) memory_.post_word(p.tx_line, 0);
     }
     /// The line that number ahead is taken from the receiver, which read it in the last lap.
     [[gnu::always_inline]] void take_ahead(const Peer& p, std::uint32_t lines) const {

@@ -42,6 +42,8 @@ public:
         : memory_(memory), geometry_(geometry), me_(me), peers_(geometry.ranks()) {}
 
     // ---- Connection
+    static void clear(unsigned, std::uint32_t) {}
+    static bool is_clear(unsigned, std::uint32_t) { return true; }
     void open_rx(unsigned s, std::uint32_t epoch) {
         Peer& p = peers_[s];
         p.count = p.first = 0;

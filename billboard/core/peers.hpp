@@ -322,7 +322,8 @@ void Peers<Own>::connect(unsigned s) {
     if (s != own_.me && own_.memory.load(own_.geometry.incarnation(s)) != p.incarnation) return;
     const bool is_quiet =
         theirs == mine || theirs == noticed(mine) || (theirs == kFresh && is_first_);
-    if (!p.rx_open && is_quiet) {
+    if (!p.rx_open && is_quiet) own_.board.clear(s, epoch);  // s has taken over what it wants
+    if (!p.rx_open && is_quiet && own_.board.is_clear(s, epoch)) {
         own_.board.open_rx(s, epoch);
         RMEM_MARK("connect.receiving-open");
         own_.memory.post_word(own_.geometry.confirmed(s, own_.me), p.incarnation);

@@ -100,17 +100,12 @@ inline void store_block(std::byte* to, const void* from, std::size_t bytes) noex
     word_block::keep_loop();
 }
 
-inline constexpr std::size_t kFlaggedBytes = 1024;  ///< a flag and what may follow it in its write
-
-/// Stores a write into shared memory. In one of up to kFlaggedBytes the first word is stored last:
-/// it may be the flag of what follows it; and its line after the others, since a reader that polls
-/// it takes it away meanwhile.
-inline void store_write(std::byte* to, const void* from, std::size_t bytes) noexcept {
-    if (bytes > kFlaggedBytes) return store_block(to, from, bytes);
-    if (bytes == 0) return;
+/// Stores a flag and the words that follow it into shared memory: the flag last, and its line after
+/// the others, since a reader that polls it takes it away meanwhile.
+[[gnu::noinline]] inline void store_flagged(std::byte* to, const void* from,
+                                            std::size_t bytes) noexcept {
     std::uint32_t first = 0;
     std::memcpy(&first, from, sizeof first);
-    if (bytes == kWordBytes) return store_word(to, first);
     const auto* source = static_cast<const std::byte*>(from);
     const std::size_t line = kLineBytes - (reinterpret_cast<std::uintptr_t>(to) & (kLineBytes - 1));
     if (bytes > line) store_block(to + line, source + line, bytes - line);

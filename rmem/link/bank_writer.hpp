@@ -128,10 +128,12 @@ private:
     void write_words(std::size_t offset, const void* from, std::size_t words);
     void write_changed(std::size_t offset, const void* from, std::size_t words);
     /// Into the own bank, and on their way.
+    template <std::uint32_t kFlags = 0>
     void pass(std::size_t offset, const void* from, std::size_t words) {
         const Applying applying(applier_, offset, words);
-        if (!me_last_) own_bank_.store(offset, from, words * kWordBytes, applying.any_twin());
-        link().send(offset, from, words, flags_of(offset, words * kWordBytes));
+        const std::size_t bytes = words * kWordBytes;
+        if (!me_last_) own_bank_.store(offset, from, bytes, applying.any_twin(), kFlags != 0);
+        link().send(offset, from, words, kFlags | flags_of(offset, bytes));
     }
 
     bool me_last_ = false;
@@ -166,8 +168,9 @@ void BankWriter<Link>::post(std::size_t offset, const std::uint32_t* words, std:
         write_words(offset + kWordBytes, words + 1, count - 1);
         return post_word(offset, *words);
     }
-    write_words(offset, words, count);
-    if (unannounced_) link().announce();
+    if (!link().is_heard()) return;
+    pass<LogRecord::kFlagFirst>(offset, words, count);
+    link().announce();
 }
 
 /// The data filter: sends the runs of words that change.

@@ -33,6 +33,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace rmem {
 
@@ -104,9 +105,16 @@ public:
     [[nodiscard]] std::byte* data() const noexcept { return bank_; }
 
     /// A write, of whole words, under an Applying, which says whether there is `any_twin`.
-    void store(std::size_t offset, const void* from, std::size_t bytes,
-               bool any_twin) const noexcept {
-        store_write(bank_ + offset, from, bytes);
+    /// `has_flag`: its first word is stored last.
+    void store(std::size_t offset, const void* from, std::size_t bytes, bool any_twin,
+               bool has_flag = false) const noexcept {
+        if (bytes == kWordBytes) {
+            std::uint32_t value = 0;
+            std::memcpy(&value, from, sizeof value);
+            return store_word(offset, value, any_twin);
+        }
+        has_flag ? store_flagged(bank_ + offset, from, bytes)
+                 : store_block(bank_ + offset, from, bytes);
         if (any_twin) [[unlikely]]
             store_into_twin(offset, from, bytes);
     }
@@ -120,7 +128,7 @@ private:
     void store_into_twin(std::size_t offset, const void* from, std::size_t bytes) const noexcept {
         // relaxed is enough: as in Applying
         if (keeps_twin_->load(std::memory_order_relaxed) == 0 || offset >= user_bytes_) return;
-        store_write(twin_ + offset, from, bytes);
+        store_block(twin_ + offset, from, bytes);
     }
 
     std::byte* bank_;

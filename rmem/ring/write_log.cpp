@@ -87,7 +87,7 @@ bool LogReader::load_words(const Entry& entry, std::uint32_t* to) const noexcept
 bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
     std::array<std::uint32_t, kMaxRecordWords> copy;
     if (!load_words(entry, copy.data())) return false;
-    store_write(to, copy.data(), entry.record.words * kWordBytes);
+    store_block(to, copy.data(), entry.record.words * kWordBytes);
     return true;
 }
 

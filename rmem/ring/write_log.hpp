@@ -35,6 +35,7 @@ struct LogRecord {
     static constexpr std::uint32_t kMore = 8;       ///< the next record is of the same commit
     /// The words lie in the bank, and not here, until the record is reclaimed: for Role::engine.
     static constexpr std::uint32_t kInBank = 16;
+    static constexpr std::uint32_t kFlagFirst = 32;  ///< its first word is stored last
 
     std::int64_t written_ns = 0;
     std::uint64_t offset = 0;  ///< bytes, a multiple of the word

@@ -239,14 +239,32 @@ public:
             }
             require(waiting(rank, r) == 0, "all that the former incarnation sent is shown");
             board(r).close_rx(rank);
+            if constexpr (K::kIsInline) {  // what the others take for dead may live
+                for (unsigned more = 2; more > 0 && board(rank).tx_room(r); --more)
+                    board(rank).post_inline(r, Class::user, nullptr, 0);
+                banks_.deliver_all();
+            }
             Arrival a;
             require(!board(r).peek(rank, a) && !board(r).has_next(rank), "closed shows nothing");
         }
         owed_[rank].fill(0);
         for (unsigned r = 0; r < ranks_; ++r) pair(rank, r) = pair(r, rank) = {};
         boards_[rank] = std::make_unique<Board>(*memories_[rank], geometry_, rank);
-        ++incarnation_[rank];
+        for (unsigned r = 0; K::kIsInline && r < ranks_; ++r)
+            require(!board(rank).has_next(r), "what has not opened shows nothing");
+        // As often as a flag's bits of the epoch are those of a former incarnation.
+        incarnation_[rank] += jumps_ ? 256 : 1;
+        jumps_ = !jumps_;
         for (unsigned r = 0; r < ranks_; ++r) {
+            const std::uint32_t epoch = incarnation_[rank] + incarnation_[r];
+            board(rank).clear(r, epoch);
+            if (r != rank) board(r).clear(rank, epoch);
+        }
+        banks_.deliver_all();
+        for (unsigned r = 0; r < ranks_; ++r) {
+            const std::uint32_t epoch = incarnation_[rank] + incarnation_[r];
+            require(board(rank).is_clear(r, epoch) && board(r).is_clear(rank, epoch),
+                    "what was cleared is");
             open_rx(rank, r);
             if (r != rank) open_rx(r, rank);
         }
@@ -359,6 +377,7 @@ private:
     std::vector<std::unique_ptr<typename K::Memory>> memories_;
     std::vector<std::unique_ptr<Board>> boards_;
     std::vector<std::uint32_t> incarnation_;
+    bool jumps_ = true;
     std::vector<Pair> pairs_;
     std::vector<std::array<Bits, kBuffers>>
         owed_;  ///< [from][buffer]: ranks that may still read it

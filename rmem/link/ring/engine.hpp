@@ -144,6 +144,7 @@ private:
         unsigned node;
         std::size_t offset;
         std::size_t bytes = 0;  ///< none: nothing comes
+        bool has_flag = false;
         std::array<std::uint32_t, kMaxRecordWords> words;
     };
     /// One that was stored as soon as it was due, before the model says so.

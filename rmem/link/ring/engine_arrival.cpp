@@ -34,8 +34,8 @@ bool RingEngine::await(std::int64_t end_ns) {
     // A writer may have claimed its log since.
     if (coming.bytes == 0 || (coming.node == node_ && is_claimed(rank_of(coming.tag)))) return true;
     const Applying applying(applier_, coming.offset, coming.bytes / kWordBytes);
-    banks_[coming.node].store(coming.offset, coming.words.data(), coming.bytes,
-                              applying.any_twin());
+    banks_[coming.node].store(coming.offset, coming.words.data(), coming.bytes, applying.any_twin(),
+                              coming.has_flag);
     stored_ = {coming.tag, coming.node, now_ns()};
     return true;
 }
@@ -60,6 +60,7 @@ bool RingEngine::prepare(Coming& coming, std::int64_t until_ns) const {
     coming.node = arrival->node;
     coming.bytes = entry.record.words * kWordBytes;
     coming.offset = entry.record.offset;
+    coming.has_flag = (entry.record.flags & LogRecord::kFlagFirst) != 0;
     return true;
 }
 
@@ -119,7 +120,8 @@ void RingEngine::store(const LogReader& log, const LogReader::Entry& entry, unsi
     if (!log.load_words(entry, words.data())) return;
     const LogRecord& record = entry.record;
     const Applying applying(applier_, record.offset, record.words);
-    banks_[node].store(record.offset, words.data(), record.words * kWordBytes, applying.any_twin());
+    banks_[node].store(record.offset, words.data(), record.words * kWordBytes, applying.any_twin(),
+                       (record.flags & LogRecord::kFlagFirst) != 0);
 }
 
 /// Measures and counts a write that is in a node's bank now, and wakes those that want it.

@@ -2,6 +2,7 @@
 #include "rmem/link/udp/arrivals.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/link/memory.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 #include <algorithm>
@@ -13,10 +14,11 @@ namespace {
 
 constexpr std::size_t kMaxViolations = 64;
 
-/// The words of a write, the first one last: it may be the flag of what lies behind it.
+/// The words of a write. The first one is stored last if it may be the flag of the others.
 void store(const Bank& bank, std::size_t offset, const Words& words, bool any_twin) noexcept {
     if constexpr (std::endian::native == std::endian::little) {
-        bank.store(offset, words.bytes().data(), words.bytes().size(), any_twin);
+        bank.store(offset, words.bytes().data(), words.bytes().size(), any_twin,
+                   words.size() <= kLinePostWords);
     } else {
         for (std::size_t i = words.size(); i-- > 0;)
             bank.store_word(offset + i * kWordBytes, words[i], any_twin);
