@@ -281,7 +281,7 @@ std::byte* Node::stores(StoresMode mode) {
     if (ring == nullptr) {
         throw Error(Errc::unknown_link,
                     "a simulated process (link sim) stores by Node::write alone: its memory is "
-                    "no shared memory; use link direct, ring or udp");
+                    "no shared memory; use link direct, ring, udp or fabric");
     }
     card.keep_applying();
     if (impl_->direct() != nullptr) return impl_->memory();

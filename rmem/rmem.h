@@ -79,7 +79,7 @@ RMEM_API int rmem_open(rmem_node** node);
 typedef struct rmem_options {
     size_t size;      /* of this struct: a newer library knows what an older program left out */
     const char* ring; /* RMEM_RING                                                           */
-    const char* link; /* RMEM_LINK: "direct", "ring" or "udp"                                */
+    const char* link; /* RMEM_LINK: "direct", "ring", "udp" or "fabric"                      */
     int node;         /* RMEM_NODE, from 0                                                   */
     int nodes;        /* RMEM_NODES                                                          */
     int rank;         /* RMEM_RANK, from 0                                                   */

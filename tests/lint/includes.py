@@ -152,8 +152,7 @@ class Tree:
 
     def __init__(self):
         self._codes, self._included = {}, {}
-        roots = ("", "ports", "cards/rfm2g", "cards/scgt", "cards/scramnet_plus")
-        self._roots = [tree.ROOT / root for root in roots]
+        self._roots = [tree.ROOT, tree.ROOT / "ports", *tree.ROOT.glob("cards/*/")]
 
     def code(self, file):
         """It, with blanks for comments and texts."""

@@ -28,6 +28,7 @@ from constants import named_constants_exist, named_constants_have_their_figure
 from includes import own_types_are_included, standard_names_are_included
 from mutants import mutants_find_their_text
 from pages import named_functions_exist, without_programs
+from tables import differences, examples_are_where_their_row_says, lists_name_all_links
 from tree import (
     CODE,
     COMMENT_OR_LITERAL,
@@ -239,15 +240,13 @@ LAYERS = (
     "rmem/stores",
     "rmem",
     "remote | bridge",
+    "cards/common",
+    "cards/rfm2g | cards/scgt | cards/scramnet_plus",
     "billboard/boards",
     "billboard/bbp.h billboard/endpoint.hpp billboard/environment billboard/errors",
     "billboard/core",
     "billboard/process",
     "billboard",
-    "cards/common",
-    "cards/rfm2g",
-    "cards/scgt",
-    "cards/scramnet_plus",
     "ports/common",
     "ports/fm | ports/gamma | ports/dp",
     "ports/munet",
@@ -323,6 +322,11 @@ def named_paths_exist():
                 places = (tree.ROOT / folder / match[1] for folder in ("", "ports"))
                 if "DATE" not in match[1] and not any(place.exists() for place in places):
                     yield f"{name}:{number}: there is no {match[1]}"
+
+
+def tables_list_what_is_there():
+    """Those of folders, layers and threads, in README.md and docs/ARCHITECTURE.md."""
+    yield from differences(layers())
 
 
 def no_file_is_longer_than_600_lines():
@@ -517,6 +521,9 @@ RULES = [
     mutants_find_their_text,
     named_paths_exist,
     named_functions_exist,
+    tables_list_what_is_there,
+    lists_name_all_links,
+    examples_are_where_their_row_says,
     named_constants_exist,
     named_constants_have_their_figure,
     words_are_plain,

@@ -9,6 +9,7 @@ import unittest
 
 import atomics
 import lint
+import tables
 import tree
 
 
@@ -46,6 +47,11 @@ int f(int a) {
 
 }  // namespace rmem"""
 
+TABLE = "## {}\n\n| a | b | c |\n|---|---|---|\n"
+HOUSE = TABLE.format("The house") + "| `rmem/` | `gone/` of it |"
+TO_ADD = TABLE.format("Where things belong") + "| a | `rmem/above.hpp` | `Below` |"
+LINKS = '{LinkKind::direct, "direct"},\n{LinkKind::ring, "ring"}, {LinkKind::udp, "udp"}};'
+
 OFFENCES = {
     "headers_compile_alone": ("rmem/a.h", "bool is_c_without_a_header(void);"),
     "ordered_atomics_name_their_partner": ("rmem/a.cpp", "a.load(std::memory_order_acquire);"),
@@ -68,6 +74,9 @@ OFFENCES = {
     "mutants_find_their_text": ("tests/mutants.toml", MUTANT),
     "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
     "named_functions_exist": ("docs/a.md", "calls `gone_since()`"),
+    "tables_list_what_is_there": ("README.md", HOUSE),
+    "lists_name_all_links": ("rmem/base/link_kind.cpp", "// `direct`, `ring` or `sim`\n" + LINKS),
+    "examples_are_where_their_row_says": ("CONTRIBUTING.md", TO_ADD),
     "named_constants_exist": ("docs/a.md", "`kGone`"),
     "named_constants_have_their_figure": ("rmem/a.cpp", "constexpr int kA = 1;  // 2 (kA)"),
     "words_are_plain": ("rmem/a.cpp", "// till then"),
@@ -432,6 +441,43 @@ class Functions(Rules):
     def test_those_of_other_systems_and_of_programs_are_not_ours(self):
         self.make("docs/a.md", "`ucp_put(a)`\n```c\n`gone_since()`\n```\n")
         self.assertEqual(list(lint.named_functions_exist()), [])
+
+
+class Tables(Rules):
+    def test_what_a_page_lacks_and_what_the_tree_lacks_is_named(self):
+        for name in ("rmem/link/a.hpp", "rmem/notes/a.txt", "docs/b/a.cpp", "docs/design/a.md"):
+            self.make(name, "")
+        self.write('T a("rmem-a", [] {});\nT b(\n    "rmem-b", [] {});\n')
+        self.make("README.md", TABLE.format("The house") + "| `rmem/` | `link/`, `a.hpp` |\n")
+        page = TABLE.format("The layers") + "| `x/b`, then `e` | `f` |\n\n"
+        page += TABLE.format("Threads and processes") + "| program | | |\n"
+        page += "| `rmem-a` | `rmem/a.cpp` | |\n\n## Where to read on\n\n[b](design/b.md#c)\n"
+        self.make("docs/ARCHITECTURE.md", page)
+        self.make("docs/pictures/layers.svg", "<text>base, ring</text>")
+        found = tables.differences(["x/b", "f", "rmem/link"])
+        self.assertEqual(
+            [complaint.removeprefix("docs/ARCHITECTURE.md:") for complaint in found],
+            [
+                "README.md:5: add docs below `The house`",
+                "5: add f below `The layers`",
+                "5: add rmem/link below `The layers`",
+                "5: there is no e",
+                "12: add rmem-b below `Threads and processes`",
+                "16: add design/a.md below `Where to read on`",
+                "16: there is no design/b.md",
+                "docs/pictures/layers.svg:1: draw rmem/link",
+            ],
+        )
+
+    def test_an_example_is_in_each_file_and_folder_of_its_row(self):
+        self.make("docs/man/a.1", "by below()")
+        self.write("below_all() beyond()")
+        row = TO_ADD.partition("`rmem")[0] + "`rmem/a.cpp`, a page of `docs/man/`, `words` | "
+        self.make("CONTRIBUTING.md", row + "`below`, `beyond` |\n")
+        self.assertEqual(list(lint.examples_are_where_their_row_says()), [])
+        self.make("CONTRIBUTING.md", row + "`below` |\n")
+        (complaint,) = lint.examples_are_where_their_row_says()
+        self.assertEqual(complaint, "CONTRIBUTING.md:5: rmem/a.cpp has no below")
 
 
 class Forks(Rules):

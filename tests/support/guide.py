@@ -37,8 +37,9 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["RMEM_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["RMEM_BUILD_DIR"])
 LIBRARIES = {"rmem": "rmem", "billboard": "billboard"} | {
-    port: f"ports/{port}" for port in ("fm", "gamma", "dp", "munet")
-} | {card: f"cards/{card}" for card in ("rfm2g", "scgt", "scramnet_plus")}
+    lists.parent.name: str(lists.parent.relative_to(SOURCE))
+    for lists in [*SOURCE.glob("ports/*/CMakeLists.txt"), *SOURCE.glob("cards/*/CMakeLists.txt")]
+}
 PATIENCE_S = 180
 WARNINGS = "-Wall -Wextra -Werror"
 PASSED_ON = ["examples", "mpi_channel", "scripts", "cards", "bench"]  # of the tree, in each folder
