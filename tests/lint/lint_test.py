@@ -438,6 +438,12 @@ class Functions(Rules):
             self.make("docs/a.md", f"`{name}`, and `Old` or `a` or `word`\n")
             self.assertEqual(len(list(lint.named_functions_exist())), 1, name)
 
+    def test_one_that_another_class_has_is_not_there(self):
+        self.write("class alignas(64) Old {\n    void run_all();\n};\nint a = New<int>::run_b();\n")
+        self.write("void start_all() {}\n", "b.cpp")
+        self.make("docs/a.md", "`Old::run_all`, `New::run_b`, `start_all`, `Old::start_all`\n")
+        self.assertEqual(list(lint.named_functions_exist()), ["docs/a.md:1: there is no start_all"])
+
     def test_those_of_other_systems_and_of_programs_are_not_ours(self):
         self.make("docs/a.md", "`ucp_put(a)`\n```c\n`gone_since()`\n```\n")
         self.assertEqual(list(lint.named_functions_exist()), [])
