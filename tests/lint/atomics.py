@@ -74,6 +74,7 @@ SCOPE = (
     "ports",
     "remote",
     "rmem",
+    "simulator",
     "tools",
 )
 

@@ -28,7 +28,12 @@ from constants import named_constants_exist, named_constants_have_their_figure
 from includes import own_types_are_included, standard_names_are_included
 from mutants import mutants_find_their_text
 from pages import named_functions_exist, without_programs
-from tables import differences, examples_are_where_their_row_says, lists_name_all_links
+from tables import (
+    OTHER_FOLDERS,
+    differences,
+    examples_are_where_their_row_says,
+    lists_name_all_links,
+)
 from tree import (
     CODE,
     COMMENT_OR_LITERAL,
@@ -266,7 +271,6 @@ LAYERS = (
 )
 
 
-OTHER_FOLDERS = {"tests", "docs", "examples", "scripts", "cmake", "fuzz"}
 EXAMPLES_OF_PATHS = {"CONTRIBUTING.md"}
 
 
