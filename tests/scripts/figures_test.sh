@@ -3,7 +3,9 @@
 #
 # scripts/figures: the page of today's figures is up to date, and a wrong row is refused by name.
 set -euo pipefail
-command -v python3 >/dev/null || { echo "skipped: there is no python3"; exit 77; }
+for tool in python3 git; do
+    command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
+done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -20,7 +22,7 @@ figures() {
 
 # A copy of the tree's figures, as they are.
 copy() {
-    rm -rf "${work:?}"/*
+    rm -rf "${work:?}"/* "$work/.git"
     mkdir -p "$work/scripts" "$work/docs/measurements"
     cp "$RMEM_SOURCE_DIR/scripts/figures" "$work/scripts/"
     cp -r "$RMEM_SOURCE_DIR"/docs/measurements/{archive,*.md,figures.json} \
@@ -73,7 +75,35 @@ echo "# A newer page, 2099-01-01" >"$work/docs/measurements/archive/newer-2099-0
 figures --check
 [[ $code == 1 ]] || fail "a new page is noticed"
 
-refuses 'del row["floor"]' "has no field floor"
+# A row is marked from the change of its code on; where there is no history, it stays as it is.
+is_marked() { grep -qF "| $quantity | 1 ns |  |  | [2026-11-27](check.md) $commit † |" \
+    "$work/docs/measurements/README.md"; }
+in_git() { git -C "$work" -c user.name=a -c user.email=a "$@"; }
+copy
+mkdir -p "$work/billboard" "$work/ports"
+touch "$work/billboard/a.cpp" "$work/ports/a.cpp"
+in_git init -q && in_git add . && in_git commit -q -m a
+commit=$(in_git rev-parse --short=8 HEAD)
+change "row.update(now='1 ns', page='check.md', code='messages', commit='$commit')
+del row['floor'], row['rival']"
+figures
+is_marked && fail "what is as it was is not marked"
+echo 1 >"$work/ports/a.cpp"
+figures --check
+[[ $code == 0 ]] || fail "a change elsewhere marks nothing"
+echo 1 >"$work/billboard/a.cpp"
+figures --check
+[[ $code == 1 ]] || fail "a change of the code is noticed"
+figures
+is_marked || fail "what has changed is marked"
+rm -rf "$work/.git"
+figures --check
+[[ $code == 0 ]] || fail "without history the page is as it is"
+
+refuses 'del row["now"]' "has no field now"
+refuses 'row["link"] = "rign"' "has the link rign, which is none of direct, ring"
+refuses 'row["code"] = "all"' "has the code all, which is none of memory"
+refuses 'row["commit"] = "HEAD"' 'has the commit "HEAD"'
 refuses 'row["colour"] = "red"' "has a field colour"
 refuses 'row["now"] = ""' "has an empty now"
 refuses 'row["now"] = 5' "has a now that is not one line of text"
