@@ -227,47 +227,57 @@ def descriptors_are_above_the_standard_streams():
                 yield f"{name}:{number}: give it to a Descriptor (rmem/base/descriptor.hpp)"
 
 
-# Where a file belongs. From the lowest: a file includes what is in its own layer, and in lower
-# ones. A layer is a folder (with those of its own that are not named here), a file without its
-# suffix, or a file; what is divided by `|` does not see each other.
+# Where a file belongs, and what it may include beside its own: `rooms: others`, and what those may.
+# A room is a folder (with those of its own that are not named here), a file without its suffix, or
+# a file; what is divided by `|` does not see each other. A row names rows before it.
 LAYERS = (
-    "rmem/base rmem/codes.h rmem/error rmem/version.h",
-    "rmem/wire",
-    "rmem/ring rmem/config rmem/interrupts",
-    "rmem/link",
-    "rmem/link/direct | rmem/link/ring | rmem/link/udp/protocol",
-    "rmem/link/udp/carrier rmem/link/udp/endpoints rmem/link/udp/unknown_host",
-    "rmem/link/fabric",
-    "rmem/link/udp",
-    "rmem/sim",
-    "rmem/link/sim",
-    "rmem/recording",
-    "rmem/stores",
-    "rmem",
-    "remote | bridge",
-    "cards/common",
-    "cards/rfm2g | cards/scgt | cards/scramnet_plus",
-    "billboard/boards",
-    "billboard/bbp.h billboard/endpoint.hpp billboard/environment billboard/errors",
-    "billboard/core",
-    "billboard/process",
-    "billboard",
-    "ports/common",
-    "ports/fm | ports/gamma | ports/dp",
-    "ports/munet",
-    "mpi_channel",
-    "mpi_channel/device",
-    "mpi_channel/collectives",
-    "mpi_channel/fm",
-    "mpi_channel/provider",
-    "simulator/hunt",
-    "simulator",
-    "tools",
-    "tools/watch | tools/measure",
-    "tools/run",
-    "tools/conform | tools/doctor | tools/node | tools/record | tools/serve | tools/sim",
-    "tools/bridge",
-    "bench",
+    "rmem/base rmem/codes.h rmem/error rmem/version.h:",
+    "rmem/wire: rmem/base",
+    "rmem/ring rmem/config rmem/interrupts: rmem/wire",
+    "rmem/link: rmem/ring",
+    "rmem/link/direct | rmem/link/ring | rmem/link/udp/protocol: rmem/link",
+    "rmem/link/carrier: rmem/base",
+    "rmem/link/fabric: rmem/link/carrier rmem/link/udp/protocol",
+    "rmem/link/udp: rmem/link/fabric",
+    "rmem/sim: rmem/ring",
+    "rmem/link/sim: rmem/link rmem/sim",
+    "rmem/recording: rmem/config",
+    "rmem/stores: rmem/link",
+    "rmem: rmem/stores rmem/link/direct rmem/link/ring rmem/link/udp rmem/link/sim",
+    "remote: rmem",
+    "bridge: rmem/stores rmem/link/udp/protocol",
+    "cards/common: rmem",
+    "cards/rfm2g: cards/common remote",
+    "cards/scgt | cards/scramnet_plus: cards/common",
+    "billboard/boards: rmem/link",
+    "billboard/bbp.h billboard/endpoint.hpp billboard/environment billboard/errors:"
+    " billboard/boards",
+    "billboard/core: billboard/endpoint.hpp rmem/link/direct rmem/link/ring rmem/link/udp"
+    " rmem/link/sim",
+    "billboard/process: billboard/core",
+    "billboard: billboard/process rmem",
+    "ports/common: billboard/core",
+    "ports/fm | ports/gamma | ports/dp: ports/common billboard/process",
+    "ports/munet: ports/gamma",
+    "mpi_channel: billboard/core",
+    "mpi_channel/device: mpi_channel",
+    "mpi_channel/collectives: mpi_channel/device",
+    "mpi_channel/fm: mpi_channel/device ports/fm",
+    "mpi_channel/provider: mpi_channel/collectives mpi_channel/fm",
+    "simulator/hunt: billboard",
+    "simulator: simulator/hunt mpi_channel/device",
+    "tools: rmem",
+    "tools/watch: tools bridge ports/dp ports/fm ports/munet",
+    "tools/measure: tools billboard/endpoint.hpp",
+    "tools/run: tools/watch",
+    "tools/conform: tools/measure cards/common",
+    "tools/doctor: tools/run",
+    "tools/node: tools/run cards/common",
+    "tools/record: tools/watch rmem/recording",
+    "tools/serve: tools cards/common remote",
+    "tools/sim: tools/measure simulator",
+    "tools/bridge: tools/node tools/record bridge remote",
+    "bench: tools/measure billboard cards/rfm2g mpi_channel/provider ports/dp ports/munet",
 )
 
 
@@ -275,28 +285,29 @@ EXAMPLES_OF_PATHS = {"CONTRIBUTING.md"}
 
 
 def layers():
-    """What names a layer -> (its height, and which of those side by side it is)."""
-    return {
-        name: (height, side)
-        for height, layer in enumerate(LAYERS)
-        for side, names in enumerate(layer.split("|"))
-        for name in names.split()
-    }
+    """What names a room -> all that it may include."""
+    known = {}
+    for row in LAYERS:
+        rooms, _, others = row.partition(":")
+        below = set(others.split()).union(*(known[other] for other in others.split()))
+        for side in rooms.split("|"):
+            known.update(dict.fromkeys(side.split(), below | set(side.split())))
+    return known
 
 
-def layer_of(path, known):
+def room_of(path, known):
     """That of a path, by the longest name that fits; None outside of all."""
     path = pathlib.PurePosixPath(path)
     names = [path, path.with_suffix(""), *path.parents]
-    return next((known[str(name)] for name in names if str(name) in known), None)
+    return next((str(name) for name in names if str(name) in known), None)
 
 
 def includes_go_down():
-    """A file includes what is in its own layer or in a lower one (LAYERS)."""
+    """A file includes what its room may (LAYERS)."""
     known = layers()
     include = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
     for file in files(*CODE):
-        own = layer_of(short(file), known)
+        own = room_of(short(file), known)
         if own is None:
             continue
         for number, line in enumerate(text(file).splitlines(), 1):
@@ -304,10 +315,9 @@ def includes_go_down():
                 continue
             # Ports' headers are found from ports/, too.
             places = (folder + match[1] for folder in ("", "ports/"))
-            other = next((layer_of(p, known) for p in places if (tree.ROOT / p).exists()), None)
-            if other and (other[0] > own[0] or other[0] == own[0] and other != own):
-                where = "beside" if other[0] == own[0] else "above"
-                yield f"{short(file)}:{number}: {match[1]} is in a layer {where}: move one of them"
+            other = next((room_of(p, known) for p in places if (tree.ROOT / p).exists()), None)
+            if other and other not in known[own]:
+                yield f"{short(file)}:{number}: {own} may not include {other} ({match[1]}): LAYERS"
 
 
 def named_paths_exist():

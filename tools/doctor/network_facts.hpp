@@ -8,7 +8,7 @@
 /// zero, or a sentence in `problem`.
 /// Thread safety: values; the functions share nothing. Units: bytes.
 
-#include "rmem/link/udp/endpoints.hpp"
+#include "rmem/link/carrier/endpoints.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A node's endpoint on a fabric, as the carrier of its datagrams (rmem/link/udp/carrier.hpp).
+/// A node's endpoint on a fabric, as the carrier of its datagrams (rmem/link/carrier/carrier.hpp).
 ///
 /// What is sent leaves for each other node by itself, or, across racks, for one node of each, which
 /// passes it on (rmem/link/fabric/topology.hpp). A node that the provider has no room for is sent
@@ -17,6 +17,7 @@
 /// Invariant, executed: where there is one rack nothing is passed on.
 /// Source: fi_endpoint(3), fi_msg(3), fi_cq(3), fi_av(3).
 
+#include "rmem/link/carrier/carrier.hpp"
 #include "rmem/link/fabric/bootstrap.hpp"
 #include "rmem/link/fabric/connections.hpp"
 #include "rmem/link/fabric/make_endpoint.hpp"
@@ -24,7 +25,6 @@
 #include "rmem/link/fabric/pieces.hpp"
 #include "rmem/link/fabric/provider.hpp"
 #include "rmem/link/fabric/settings.hpp"
-#include "rmem/link/udp/carrier.hpp"
 #include "rmem/ring/segment.hpp"
 
 #include <rdma/fabric.h>

@@ -6,9 +6,9 @@
 ///
 /// Errors: Endpoint's; `Error(no_fabric)` also where this library was built without the link.
 
+#include "rmem/link/carrier/carrier.hpp"
 #include "rmem/link/fabric/settings.hpp"
 #include "rmem/link/far_memory.hpp"
-#include "rmem/link/udp/carrier.hpp"
 
 #include <functional>
 #include <memory>

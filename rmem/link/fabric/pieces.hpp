@@ -11,7 +11,7 @@
 /// Units: bytes.
 
 #include "rmem/error.hpp"
-#include "rmem/link/udp/carrier.hpp"
+#include "rmem/link/carrier/carrier.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 
 #include <cstddef>

@@ -20,8 +20,8 @@
 /// to do.
 
 #include "rmem/error.hpp"
+#include "rmem/link/carrier/endpoints.hpp"
 #include "rmem/link/fabric/topology.hpp"
-#include "rmem/link/udp/endpoints.hpp"
 
 #include <optional>
 #include <string>

@@ -4,8 +4,8 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/hash.hpp"
+#include "rmem/link/carrier/unknown_host.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
-#include "rmem/link/udp/unknown_host.hpp"
 #include "rmem/ring/joining.hpp"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 
 /// What an engine of link udp or fabric is told: by the environment, or by tests.
 ///
-/// RMEM_GROUP, RMEM_INTERFACE   where the nodes hear each other (rmem/link/udp/endpoints.hpp)
+/// RMEM_GROUP, RMEM_INTERFACE   where the nodes hear each other (rmem/link/carrier/endpoints.hpp)
 ///                              and, on link fabric, rmem/link/fabric/settings.hpp
 /// RMEM_KEY_FILE                the ring's key (rmem/link/udp/key_file.hpp). Nodes that other hosts
 ///                              may hear need one,
@@ -18,8 +18,8 @@
 /// what to do.
 
 #include "rmem/config.hpp"
+#include "rmem/link/carrier/endpoints.hpp"
 #include "rmem/link/fabric/settings.hpp"
-#include "rmem/link/udp/endpoints.hpp"
 #include "rmem/link/udp/key_file.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/wire/faults.hpp"

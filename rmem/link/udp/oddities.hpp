@@ -7,7 +7,7 @@
 /// Only what was heard within kRecentNs counts. Thread safety: one user at a time. Units:
 /// nanoseconds.
 
-#include "rmem/link/udp/endpoints.hpp"
+#include "rmem/link/carrier/endpoints.hpp"
 #include "rmem/link/udp/protocol/exchange.hpp"
 
 #include <array>

@@ -3,10 +3,10 @@
 
 /// A node's socket: datagrams to all other nodes of the ring, and from them.
 ///
-/// With multicast a datagram is sent once, to the node's group (rmem/link/udp/endpoints.hpp). Own
-/// ones come back, and take time and room in the own receive buffer, only where another node speaks
-/// in the same group. With an address for each node (fan-out) it is sent to each other node by
-/// itself.
+/// With multicast a datagram is sent once, to the node's group (rmem/link/carrier/endpoints.hpp).
+/// Own ones come back, and take time and room in the own receive buffer, only where another node
+/// speaks in the same group. With an address for each node (fan-out) it is sent to each other node
+/// by itself.
 ///
 /// Sending never waits: what the host has no room for, or refuses, is not sent, and counted; the
 /// protocol retransmits it as after any loss. Nodes that are absent do not disturb: the socket is
@@ -29,8 +29,8 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/error.hpp"
-#include "rmem/link/udp/carrier.hpp"
-#include "rmem/link/udp/endpoints.hpp"
+#include "rmem/link/carrier/carrier.hpp"
+#include "rmem/link/carrier/endpoints.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 #include "rmem/ring/segment.hpp"
 

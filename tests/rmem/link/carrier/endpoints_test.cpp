@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/link/udp/endpoints.hpp"
+#include "rmem/link/carrier/endpoints.hpp"
 
 #include "tests/support/refused.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "rmem/base/time.hpp"
 #include "rmem/error.hpp"
-#include "rmem/link/udp/endpoints.hpp"
+#include "rmem/link/carrier/endpoints.hpp"
 
 #include <cstddef>
 #include <cstdint>

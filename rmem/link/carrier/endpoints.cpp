@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/link/udp/endpoints.hpp"
+#include "rmem/link/carrier/endpoints.hpp"
 
 #include "rmem/base/environment_variable.hpp"
-#include "rmem/link/udp/unknown_host.hpp"
+#include "rmem/link/carrier/unknown_host.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
