@@ -28,6 +28,7 @@ from constants import named_constants_exist, named_constants_have_their_figure
 from includes import own_types_are_included, standard_names_are_included
 from mutants import mutants_find_their_text
 from pages import named_functions_exist, without_programs
+from sizes import classes_have_one_source, rooms_keep_their_size, settings_keep_their_number
 from tables import (
     OTHER_FOLDERS,
     differences,
@@ -543,6 +544,9 @@ RULES = [
     words_are_plain,
     tests_begin_with_their_subject,
     no_file_is_longer_than_600_lines,
+    classes_have_one_source,
+    rooms_keep_their_size,
+    settings_keep_their_number,
     code_is_formatted,
     scripts_pass_shellcheck,
     pipes_are_read_to_their_end,

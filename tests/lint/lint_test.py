@@ -82,6 +82,9 @@ OFFENCES = {
     "words_are_plain": ("rmem/a.cpp", "// till then"),
     "tests_begin_with_their_subject": ("rmem/a.cpp", "TEST(Ring, that_waits_ends) {}"),
     "no_file_is_longer_than_600_lines": ("rmem/a.py", 600 * "\n" + "a = 1"),
+    "classes_have_one_source": ("rmem/c.hpp", "class C {\n" + 600 * "\n" + "};"),
+    "rooms_keep_their_size": ("tests/sizes.toml", "[code]\nrmem = 1\n[tests]"),
+    "settings_keep_their_number": ("rmem/base/environment_variable.cpp", '    "RMEM_A",'),
     "code_is_formatted": ("rmem/a.cpp", "int  a;"),
     "scripts_pass_shellcheck": ("rmem/a.sh", "#!/bin/sh\nrm \"$a\""),
     "pipes_are_read_to_their_end": ("rmem/a.sh", "a | head -n 1"),
@@ -408,6 +411,17 @@ class Layers(Rules):
         for name in lint.layers():
             places = [name, f"{name}.hpp", f"{name}.cpp"]
             self.assertTrue(any((tree.ROOT / place).exists() for place in places), name)
+
+
+class Classes(Rules):
+    def test_one_in_two_sources_is_right_where_it_is_known_and_has_not_grown(self):
+        self.make("rmem/a.hpp", "namespace rmem {\nclass A {\n};\n}\n")
+        for name, count in (("a", 0), ("b", 1)):
+            self.make(f"rmem/{name}.cpp", f"namespace rmem {{\nvoid A::{name}() {{\n}}\n}}\n")
+            self.assertEqual(len(list(lint.classes_have_one_source())), count)
+        for most, count in ((12, 0), (11, 1)):
+            self.make("tests/sizes.toml", f'[classes]\n"rmem::A" = {most}\n')
+            self.assertEqual(len(list(lint.classes_have_one_source())), count)
 
 
 class Columns(Rules):
