@@ -99,5 +99,16 @@ TEST(BillboardEnvironment, names_the_layout_or_partition_that_differs_with_both_
     EXPECT_THAT(partition, Not(HasSubstr("RMEM_LAYOUT is")));
 }
 
+TEST(BillboardEnvironment, refuses_the_layout_of_simulations_elsewhere) {
+    rmem::Environment environment;
+    environment.ring = "rig";
+    environment.ranks = 2;
+    Settings settings;
+    settings.board.layout = Layout::pieces;
+    EXPECT_THROW(ring_config(environment, settings), rmem::Error);
+    environment.link = LinkKind::sim;
+    EXPECT_EQ(ring_config(environment, settings).ranks, 2U);
+}
+
 }  // namespace
 }  // namespace billboard
