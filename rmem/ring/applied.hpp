@@ -27,8 +27,8 @@ inline bool is_delivered_to(const NodeSlot& slot) noexcept {
 /// The position in the log; the bank has what lies below it.
 inline std::uint64_t applied_of(const Ring& ring, unsigned node, unsigned rank) noexcept {
     const NodeSlot& slot = ring.node(node);
-    // (1) - this acquire-load synchronizes-with the release-store rmem/link/ring/engine.cpp (1) and
-    // the release-exchange rmem/link/ring/engine_outward.cpp (6)
+    // (1) - this acquire-load synchronizes-with the release-exchanges
+    // rmem/link/ring/engine_node.hpp (1) and rmem/link/ring/engine_outward.cpp (6)
     const std::uint64_t own = slot.applied[rank].load(std::memory_order_acquire);
     if (!is_delivered_to(slot)) return own;
     const LogHeader& log = ring.log(rank).header();

@@ -22,13 +22,14 @@
 
 #include "rmem/base/relaxed.hpp"
 #include "rmem/interrupts.hpp"
-#include "rmem/link/punctuality.hpp"
 #include "rmem/link/ring/engine_lock.hpp"
+#include "rmem/link/ring/engine_members.hpp"
+#include "rmem/link/ring/engine_node.hpp"
+#include "rmem/link/ring/engine_wire.hpp"
 #include "rmem/link/ring/race_check.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/bound_violation.hpp"
-#include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/word_sleepers.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "rmem/wire/faults.hpp"
@@ -51,7 +52,6 @@ public:
     using ViolationHook = std::function<void(const BoundViolation&)>;
     /// The runner of the engine: only the counting differs.
     enum class Caller { rank, helper };
-    static constexpr unsigned kRanksPerLook = 8;
     static constexpr std::int64_t kAwaitNs = 400;  ///< longer than a waiting rank's poll takes
 
     /// Takes the rank into its node (rmem/ring/membership.hpp), so that the bank is up to date.
@@ -75,9 +75,9 @@ public:
     /// Own writes that fall due while the log is not claimed are remembered for the next claim.
     void set_brings_own(bool on) noexcept { brings_own_.set(on); }
 
-    /// Looks which ranks are alive: a system call for each of up to kRanksPerLook ranks, in turn.
+    /// Looks which ranks are alive: a system call for each of some ranks, in turn.
     /// The engine acts on it when it runs next; it looks itself, slower, when nobody else does.
-    void look_at_members() noexcept;
+    void look_at_members() noexcept { members_.look(); }
 
     /// Whether something is known to be on its way to this bank.
     bool busy() const noexcept { return busy_.get(); }
@@ -85,7 +85,7 @@ public:
     /// now and then only, to look at members.
     bool is_idle() const noexcept;
     /// Writes of others that engines of this node had to apply.
-    std::uint64_t brought() const noexcept { return slot_.brought.get(); }
+    std::uint64_t brought() const noexcept { return own_.slot.brought.get(); }
     /// How often run() ran.
     std::uint64_t runs() const noexcept { return runs_.get(); }
     /// The sum of the positions that the logs have that this engine applies.
@@ -100,7 +100,7 @@ public:
 
     InterruptBoard& interrupts() noexcept { return interrupts_; }
     const InterruptBoard& interrupts() const noexcept { return interrupts_; }
-    const Punctuality& punctuality() const noexcept { return punctuality_; }
+    const Punctuality& punctuality() const noexcept { return own_.time.punctuality(); }
     /// Called after a run, by the thread that ran, without the engine's lock.
     void on_bound_violation(ViolationHook hook);
     /// In place of a line on stderr; called inside a run: it must not call this object.
@@ -154,24 +154,13 @@ private:
         std::int64_t at_ns = 0;  ///< 0: there is none
     };
     using Flights = detail::NumberedRing<Flight>;
-    static constexpr unsigned kNoNode = kMaxNodes;
-    static constexpr unsigned kTagShift = 55;  // tag: rank above, number of the flight below
-
-    static unsigned rank_of(std::uint64_t tag) noexcept {
-        return static_cast<unsigned>(tag >> kTagShift);
-    }
-    static std::uint64_t number_of(std::uint64_t tag) noexcept {
-        return tag & ((std::uint64_t{1} << kTagShift) - 1);
-    }
 
     [[nodiscard]] bool run_and_report(Caller caller, bool for_fifo);
     void step(bool for_fifo, Logs logs = Logs::undelivered) noexcept;
-    void restart(std::int64_t now);
-    void make_model(std::int64_t start_ns);
+    void restart();
 
     // Input
     void find_news();
-    void meet_new_ranks();
     [[nodiscard]] bool has_news(unsigned rank);
     [[nodiscard]] bool has_any_news();
     void pass_quiet(unsigned rank) noexcept;
@@ -180,8 +169,6 @@ private:
     void feed();
     bool peek(unsigned rank, LogReader::Entry& entry);
     [[nodiscard]] bool is_in_bank(const LogRecord& record) const noexcept;
-    void find_node_of(unsigned rank);
-    void meet_origin(unsigned rank);
     void depart(unsigned rank, const LogReader::Entry& entry);
     Flight& take_up(unsigned rank, const LogReader::Entry& entry);
     void submit(unsigned rank, std::uint64_t number, std::int64_t published_ns);
@@ -217,40 +204,24 @@ private:
     void arrive(unsigned rank, const Flight& flight, std::int64_t due_ns);
     std::optional<BoundViolation> note_arrival(unsigned node, unsigned rank, const Flight& flight,
                                                std::int64_t due_ns);
-    std::int64_t publication_of(const LogRecord& record) noexcept;
     [[nodiscard]] bool is_awaited(unsigned rank, const LogReader::Entry& entry) const noexcept;
     void come_round(unsigned rank, const LogReader::Entry& entry);
-    bool done_already(unsigned rank, const LogReader::Entry& entry) const noexcept;
-    void set_applied(unsigned rank, std::uint64_t position) noexcept;
     void wake_node() noexcept;
     std::uint64_t written(unsigned rank) const noexcept;
 
-    // Members and faults of the wire
     void tick(std::int64_t now);
-    void look_at_member() noexcept;
-    void note_member(unsigned rank, bool alive, std::int64_t now);
-    void set_seen_alive(unsigned rank, bool alive) noexcept;
-    unsigned rank_count() const noexcept { return static_cast<unsigned>(logs_.size()); }
-    bool is_over(unsigned rank) noexcept;
-    void set_node_alive(unsigned node, bool alive, std::int64_t now);
-    bool has_live_rank(unsigned node) const noexcept;
-    void note_wire_faults(std::int64_t now);
-    std::int64_t fault_time(const WireFault& fault) const noexcept;
+    unsigned rank_count() const noexcept { return own_.ranks; }
 
     const Membership& member_;
-    Ring& ring_;
-    const unsigned node_;
-    const unsigned rank_;
-    NodeSlot& slot_;
+    EngineNode own_;
+    EngineWire wire_;
+    EngineMembers members_;
     const ApplierUse applier_;
     std::vector<Bank> banks_;  ///< of each node
     EngineLock lock_;
-    Punctuality punctuality_;
     InterruptBoard interrupts_;
     const WordSleepers sleepers_;
     std::optional<RaceChecker> checker_;
-    std::vector<WireFault> wire_faults_;
-    std::optional<WireModel> model_;  ///< none: the profile is instant and no fault needs a wire
 
     std::vector<LogReader> logs_;           // of each rank
     std::vector<Flights> flights_;          // of each rank
@@ -259,13 +230,7 @@ private:
     std::vector<std::uint64_t> users_end_;  // of each rank: after the last word of users read here
     std::deque<Outward> outward_;           // not delivered yet, in their order
     std::vector<Held> held_;                // of each rank, where there is no model
-    std::vector<unsigned> rank_node_;       // kNoNode: unknown
     std::vector<Hint<bool>> is_delivered_;  // of each rank: at the last look at all
-    std::vector<std::uint32_t> over_;       // of each rank: its incarnation that was found dead
-    std::vector<Hint<bool>> seen_alive_;    // each rank, when somebody last looked
-    std::vector<bool> rank_alive_;          // as far as we know
-    std::vector<bool> node_alive_;          // as the model was told
-    std::vector<std::int64_t> told_ns_;     // of each node: the time of what it was told last
     std::vector<unsigned> news_;            // ranks with unread records
     std::vector<LogReader::Entry> next_;    // of each rank in news_
     std::vector<Waiting> backlog_;          // in the order of their times
@@ -278,20 +243,9 @@ private:
     std::uint64_t claimed_from_ = 0;  ///< …when it ended there
     bool holds_ = false;  ///< flights that have come, and wait for their writer, or for others
     Stored stored_;
-    std::int64_t work_ns_ = 0;    ///< the work since the last look at the clock may have taken
-    bool applied_any_ = false;    ///< in this run, to the own bank
-    bool arrived_any_ = false;    ///< in this run, at any node
-    std::int64_t looked_ns_ = 0;  ///< when the logs were last looked at, except for this run
-    bool lapped_ = false;         ///< a log was reused before we read it
-    std::int64_t step_ns_ = 0;    ///< the time, as this run goes by it
-    std::int64_t next_tick_ns_ = 0;
-    std::int64_t next_totals_ns_ = 0;
-    Counter<unsigned> next_rank_;
-    Hint<std::int64_t> members_seen_ns_;  ///< when somebody last looked at them
-    std::uint64_t bypassed_ = 0;
-    std::size_t wire_faults_done_ = 0;
-    std::uint64_t breaks_ = 0;
-    std::vector<bool> cable_cut_[2];
+    bool applied_any_ = false;  ///< in this run, to the own bank
+    bool arrived_any_ = false;  ///< in this run, at any node
+    bool lapped_ = false;       ///< a log was reused before we read it
 
     const bool wants_each_write_;  ///< whether or not there is a hook
     Logs which_logs_ = Logs::undelivered;

@@ -22,17 +22,17 @@ constexpr std::size_t kMaxViolations = 1024;  // reported per run; all are count
 /// when its time has come.
 bool RingEngine::await(std::int64_t end_ns) {
     Coming coming;
-    const std::int64_t end = std::min(end_ns, step_ns_ + kAwaitNs);
-    const std::int64_t due = prepare(coming, end) ? coming.due_ns : model_->next_time_ns();
+    const std::int64_t end = std::min(end_ns, own_.time.now() + kAwaitNs);
+    const std::int64_t due = prepare(coming, end) ? coming.due_ns : wire_.model().next_time_ns();
     if (due > end) return false;
     do {
         if (has_any_news()) return false;
-        looked_ns_ = step_ns_;
-        step_ns_ = now_ns();
-        punctuality_.look(step_ns_, std::exchange(work_ns_, 0));
-    } while (step_ns_ < due);
+        own_.time.go_on();
+    } while (own_.time.now() < due);
     // A writer may have claimed its log since.
-    if (coming.bytes == 0 || (coming.node == node_ && is_claimed(rank_of(coming.tag)))) return true;
+    if (coming.bytes == 0 ||
+        (coming.node == own_.node && is_claimed(EngineWire::rank_of(coming.tag))))
+        return true;
     const Applying applying(applier_, coming.offset, coming.bytes / kWordBytes);
     banks_[coming.node].store(coming.offset, coming.words.data(), coming.bytes, applying.any_twin(),
                               coming.has_flag);
@@ -43,17 +43,18 @@ bool RingEngine::await(std::int64_t end_ns) {
 /// Looks up the next write that comes to a bank, until that time. False: there is none, or
 /// something has to be done before it.
 bool RingEngine::prepare(Coming& coming, std::int64_t until_ns) const {
-    const auto arrival = model_->next_arrival(node_, brings_ ? node_ : kNoNode, until_ns);
+    const auto arrival = wire_.model().next_arrival(
+        own_.node, brings_ ? own_.node : EngineMembers::kNoNode, until_ns);
     if (!arrival) return false;
-    const unsigned rank = rank_of(arrival->tag);
-    const std::uint64_t number = number_of(arrival->tag);
+    const unsigned rank = EngineWire::rank_of(arrival->tag);
+    const std::uint64_t number = EngineWire::number_of(arrival->tag);
     const Flights& flights = flights_[rank];
     if (number < flights.first()) return false;
     const LogReader::Entry& entry = flights[number].entry;
     const bool is_next =
-        arrival->node == node_
-            ? number == flights.first() && !done_already(rank, entry) && !is_claimed(rank)
-            : rank == rank_ && is_next_of(arrival->node, flights[number]);
+        arrival->node == own_.node
+            ? number == flights.first() && !own_.has_applied(rank, entry) && !is_claimed(rank)
+            : rank == own_.rank && is_next_of(arrival->node, flights[number]);
     if (!is_next || !logs_[rank].load_words(entry, coming.words.data())) return false;
     coming.due_ns = arrival->time_ns;
     coming.tag = arrival->tag;
@@ -73,44 +74,44 @@ std::int64_t RingEngine::take_stored(const WireOutcome& arrival) noexcept {
 /// A write of another node is due here.
 void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns) {
     const LogReader::Entry& entry = flight.entry;
-    if (done_already(rank, entry)) return;
+    if (own_.has_applied(rank, entry)) return;
     const LogRecord& record = entry.record;
     // A writer leaves alone what a live node has not applied.
-    if (flight.stored_ns == 0) store(logs_[rank], entry, node_);
-    const auto violation = note_arrival(node_, rank, flight, due_ns);
+    if (flight.stored_ns == 0) store(logs_[rank], entry, own_.node);
+    const auto violation = note_arrival(own_.node, rank, flight, due_ns);
     if (violation && hook_ && violations_.size() < kMaxViolations)
         violations_.push_back(*violation);
-    slot_.brought.add();
+    own_.slot.brought.add();
     applied_any_ = true;
     if (checker_) {
-        slot_.link.add(LinkCounter::races_found,
-                       checker_->arrives(rank_node_[rank], record.offset, record.words,
-                                         record.written_ns, due_ns));
+        own_.slot.link.add(LinkCounter::races_found,
+                           checker_->arrives(members_.node_of(rank), record.offset, record.words,
+                                             record.written_ns, due_ns));
     }
-    set_applied(rank, entry.next);
+    own_.set_applied(rank, entry.next);
 }
 
 /// A write of this node is back at its source.
 void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
-    if (done_already(rank, entry)) return;
+    if (own_.has_applied(rank, entry)) return;
     if ((entry.record.flags & LogRecord::kMeLast) != 0) {
-        store(logs_[rank], entry, node_);
+        store(logs_[rank], entry, own_.node);
         applied_any_ = true;
     }
-    set_applied(rank, entry.next);
+    own_.set_applied(rank, entry.next);
 }
 
 /// A sleeping rank of this node may be waiting for these writes. The own one applies them itself
 /// when it is woken: it sleeps for nothing that is here.
 void RingEngine::wake_node() noexcept {
     light_fence();
-    for (unsigned r = 0; r < rank_node_.size(); ++r) {
-        if (rank_node_[r] != node_) continue;
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        if (!members_.is_of_node(r)) continue;
         // relaxed is enough: the fence orders this load after the stores before it
-        const std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
-        const std::uint32_t own = r == rank_ ? kAttentionSleeping | kAttentionTaking : 0;
+        const std::uint32_t attention = own_.ring.attention()[r].load(std::memory_order_relaxed);
+        const std::uint32_t own = r == own_.rank ? kAttentionSleeping | kAttentionTaking : 0;
         const std::uint32_t asked = attention & kWritesWake & ~own;
-        if (asked != 0) wake_asked(ring_, r, asked);
+        if (asked != 0) wake_asked(own_.ring, r, asked);
     }
 }
 
@@ -128,10 +129,10 @@ void RingEngine::store(const LogReader& log, const LogReader::Entry& entry, unsi
 std::optional<BoundViolation> RingEngine::note_arrival(unsigned node, unsigned rank,
                                                        const Flight& flight, std::int64_t due_ns) {
     const LogRecord& record = flight.entry.record;
-    NodeSlot& slot = ring_.node(node);
+    NodeSlot& slot = own_.ring.node(node);
     arrived_any_ = true;
     Punctuality::Arrival arrival;
-    arrival.origin = rank_node_[rank];
+    arrival.origin = members_.node_of(rank);
     arrival.offset = record.offset;
     arrival.words = record.words;
     arrival.queued_words = record.queued_words;
@@ -139,13 +140,12 @@ std::optional<BoundViolation> RingEngine::note_arrival(unsigned node, unsigned r
     arrival.unseen_ns = flight.unseen_ns;
     arrival.due_ns = due_ns;
     arrival.applied_ns = flight.stored_ns != 0 ? flight.stored_ns : now_ns();
-    punctuality_.look(arrival.applied_ns, work_ns_);
-    work_ns_ = 0;
+    own_.time.look(arrival.applied_ns);
     std::optional<BoundViolation> violation;
     // A sleeper that was brought the messages of others was not late.
-    const bool is_timed = due_ns != 0 || record.offset < ring_.config().user_bytes;
+    const bool is_timed = due_ns != 0 || record.offset < own_.config.user_bytes;
     if (is_timed && (record.flags & LogRecord::kUntimed) == 0)
-        violation = punctuality_.arrived(arrival, slot);
+        violation = own_.time.punctuality().arrived(arrival, slot);
     const std::size_t bytes = record.words * kWordBytes;
     slot.link.add_shared(LinkCounter::writes_applied);  // engines and writers count here
     slot.link.add_shared(LinkCounter::bytes_applied, bytes);

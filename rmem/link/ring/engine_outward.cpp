@@ -40,7 +40,7 @@ bool RingEngine::is_claimed(unsigned rank) const noexcept {
     // (5) - this acquire-load synchronizes-with the release-stores delivery.cpp (5), delivery.cpp
     // (8) and delivery.cpp (9)
     const std::uint32_t claimer = logs_[rank].header().deliverer.load(std::memory_order_acquire);
-    return claimer != 0 && claimer != over_[rank];
+    return claimer != 0 && !members_.was_found_dead(rank, claimer);
 }
 
 void RingEngine::note_outward(const Flight& flight, const WireOutcome& outcome) {
@@ -64,26 +64,28 @@ void RingEngine::deliver_outward() {
 
 /// The position in the own log.
 std::uint64_t RingEngine::come_round_to() const noexcept {
-    const Flights& own = flights_[rank_];
+    const Flights& own = flights_[own_.rank];
     for (std::uint64_t number = own.first(); number < own.end(); ++number) {
         if (own[number].due_ns == kNever) return own[number].before;
     }
-    return fed_[rank_];
+    return fed_[own_.rank];
 }
 
 /// What has come round is due everywhere. Runs of this engine while the log was not claimed have
 /// let it pass.
 void RingEngine::deliver_come_round(To to) {
     const std::uint64_t end = come_round_to();
-    LogReader log(ring_.log(rank_));
+    LogReader log(own_.ring.log(own_.rank));
     Outward write;
     write.flight.due_ns = 0;
-    for (write.node = 0; write.node < node_alive_.size(); ++write.node) {
-        if (write.node == node_ || !node_alive_[write.node]) continue;
+    for (write.node = 0; write.node < own_.config.nodes; ++write.node) {
+        if (write.node == own_.node || !members_.is_alive(write.node)) continue;
         if (to == To::sleepers ? !is_asleep(write.node) : !has_words_of_users(write.node)) continue;
-        const bool rests = is_at_rest(ring_.node(write.node));  // before the look at what it has
-        // (9) - this acquire-load synchronizes-with the release-store engine.cpp (1)
-        std::uint64_t has = ring_.node(write.node).applied[rank_].load(std::memory_order_acquire);
+        const bool rests =
+            is_at_rest(own_.ring.node(write.node));  // before the look at what it has
+        // (9) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)
+        std::uint64_t has =
+            own_.ring.node(write.node).applied[own_.rank].load(std::memory_order_acquire);
         if (has >= end || has < log.oldest()) continue;
         LogReader::Entry& entry = write.flight.entry;
         for (log.seek(has); has < end && log.peek(entry) == LogReader::Found::record;
@@ -99,10 +101,10 @@ void RingEngine::deliver_come_round(To to) {
 /// Nobody has posted anything to them since they lay down, who would have woken them. So nothing of
 /// what their node lacks is for them, and the order in which they would see it is of no matter.
 bool RingEngine::is_asleep(unsigned node) const noexcept {
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+    for (unsigned r = 0; r < own_.config.ranks; ++r) {
         // relaxed is enough: a rank's node is stored before it has joined
-        const bool is_there = ring_.rank(r).node.load(std::memory_order_relaxed) == node;
-        if (is_there && ring_.is_joined(r) && !ring_.is_asleep(r)) return false;
+        const bool is_there = own_.ring.rank(r).node.load(std::memory_order_relaxed) == node;
+        if (is_there && own_.ring.is_joined(r) && !own_.ring.is_asleep(r)) return false;
     }
     return true;
 }
@@ -110,10 +112,10 @@ bool RingEngine::is_asleep(unsigned node) const noexcept {
 /// Whether the node has what this node has seen of others: they may have written the same words,
 /// before it. Its own engine stores what it lacks, in the order of its coming.
 bool RingEngine::has_words_of_users(unsigned node) const noexcept {
-    const auto& applied = ring_.node(node).applied;
+    const auto& applied = own_.ring.node(node).applied;
     for (unsigned r = 0; r < rank_count(); ++r) {
-        if (r == rank_ || users_end_[r] == 0) continue;  // a ring may have many seats
-        // (11) - this acquire-load synchronizes-with the release-exchange engine.cpp (1)
+        if (r == own_.rank || users_end_[r] == 0) continue;  // a ring may have many seats
+        // (11) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)
         if (applied[r].load(std::memory_order_acquire) < users_end_[r]) return false;
     }
     return true;
@@ -122,53 +124,52 @@ bool RingEngine::has_words_of_users(unsigned node) const noexcept {
 /// Whether the node's engine leaves this write to its writer: it does from the claim on, but a run
 /// that began before may have the write in its hands if it was in the log by then.
 bool RingEngine::is_let_go(const Outward& write) const noexcept {
-    return write.flight.entry.position >= claimed_from_ || is_at_rest(ring_.node(write.node));
+    return write.flight.entry.position >= claimed_from_ || is_at_rest(own_.ring.node(write.node));
 }
 
 /// Whether the node has all that comes before this write, and not the write.
 bool RingEngine::is_next_of(unsigned node, const Flight& flight) const noexcept {
     if (!outward_.empty() || !is_let_go({node, flight}) || !has_words_of_users(node)) return false;
-    // (8) - this acquire-load synchronizes-with the release-store engine.cpp (1)
-    const std::uint64_t has = ring_.node(node).applied[rank_].load(std::memory_order_acquire);
+    // (8) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)
+    const std::uint64_t has =
+        own_.ring.node(node).applied[own_.rank].load(std::memory_order_acquire);
     return has >= flight.before && has <= flight.entry.position &&
-           flight.entry.position >= logs_[rank_].oldest();
+           flight.entry.position >= logs_[own_.rank].oldest();
 }
 
 /// False: an earlier write is not there yet.
 bool RingEngine::deliver(const Outward& write) {
     const Flight& flight = write.flight;
     const bool is_free = is_let_go(write);  // first: until then its engine may go on applying
-    // (7) - this acquire-load synchronizes-with the release-store engine.cpp (1)
-    const std::uint64_t has = ring_.node(write.node).applied[rank_].load(std::memory_order_acquire);
-    const bool is_given_up = flight.due_ns < step_ns_ - kGiveUpNs;
+    // (7) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)
+    const std::uint64_t has =
+        own_.ring.node(write.node).applied[own_.rank].load(std::memory_order_acquire);
+    const bool is_given_up = flight.due_ns < own_.time.now() - kGiveUpNs;
     if (has > flight.entry.position || is_given_up) return true;
     if (has < flight.before || !is_free || !has_words_of_users(write.node)) return false;
     // This thread alone gives the log back, and not for a node that has died.
-    if (flight.entry.position >= logs_[rank_].oldest()) put(write, has);
+    if (flight.entry.position >= logs_[own_.rank].oldest()) put(write, has);
     return true;
 }
 
 /// Stores it into the node's bank, which has what lies below `has`.
 void RingEngine::put(const Outward& write, std::uint64_t has) {
     const Flight& flight = write.flight;
-    NodeSlot& slot = ring_.node(write.node);
-    if (flight.stored_ns == 0) store(logs_[rank_], flight.entry, write.node);
+    NodeSlot& slot = own_.ring.node(write.node);
+    if (flight.stored_ns == 0) store(logs_[own_.rank], flight.entry, write.node);
     RMEM_MARK("ring.stored-when-due");
-    static_cast<void>(note_arrival(write.node, rank_, flight, flight.due_ns));
+    static_cast<void>(note_arrival(write.node, own_.rank, flight, flight.due_ns));
     // (6) - this release-exchange synchronizes-with the acquire-load rmem/ring/applied.hpp (1);
     // relaxed is enough where it fails: nobody else applies what is claimed
-    slot.applied[rank_].compare_exchange_strong(has, flight.entry.next, std::memory_order_release,
-                                                std::memory_order_relaxed);
+    slot.applied[own_.rank].compare_exchange_strong(
+        has, flight.entry.next, std::memory_order_release, std::memory_order_relaxed);
 }
 
 /// With write-me-last: whether a live node lacks this write of this one. The wire has carried it
 /// there, but a process that the host has put aside takes it later.
 bool RingEngine::is_awaited(unsigned rank, const LogReader::Entry& entry) const noexcept {
-    if ((entry.record.flags & LogRecord::kMeLast) == 0) return false;
-    for (unsigned n = 0; n < node_alive_.size(); ++n) {
-        if (n != node_ && node_alive_[n] && applied_of(ring_, n, rank) < entry.next) return true;
-    }
-    return false;
+    return (entry.record.flags & LogRecord::kMeLast) != 0 &&
+           members_.anyone_lacks(rank, entry.next);
 }
 
 }  // namespace rmem

@@ -25,7 +25,7 @@ struct PlantedBug {
         WireOutcome outcome;
         outcome.tag = std::uint64_t{1} << 55 | flights.end();
         outcome.origin = 1;
-        outcome.time_ns = engine.step_ns_ + 1;
+        outcome.time_ns = engine.own_.time.now() + 1;
         flights.push_back({});
         engine.on_outcome(outcome);
     }
