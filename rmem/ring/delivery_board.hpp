@@ -26,7 +26,7 @@ struct alignas(kLineBytes) DeliveryBoard {
 
     void note_change() noexcept {
         // (1) - this release-add synchronizes-with the acquire-loads rmem/link/ring/delivery.cpp
-        // (1) and rmem/link/ring/engine.cpp (2)
+        // (1) and rmem/link/ring/engine_logs.cpp (2)
         changes.fetch_add(1, std::memory_order_release);
     }
 };

@@ -26,8 +26,8 @@ RingDelivery::RingDelivery(Membership& member, InterruptBoard& interrupts, bool 
       // relaxed is enough: a number that it is not now, so that it looks around
       changes_seen_(board_.changes.load(std::memory_order_relaxed) - 1) {
     // What a former incarnation has left is the engines'.
-    // (5) - this release-store synchronizes-with the acquire-loads engine.cpp (3) and
-    // engine_outward.cpp (5)
+    // (5) - this release-store synchronizes-with the acquire-loads engine_logs.cpp (3) and
+    // engine_logs.cpp (5)
     log_.deliverer.store(0, std::memory_order_release);
 }
 
@@ -77,9 +77,9 @@ void RingDelivery::begin(std::uint64_t head) {
     RMEM_CHECK_IF(false, may_ && !on_ && log_.head.load(std::memory_order_relaxed) == head);
     on_ = true;
     // (3) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (3) and
-    // engine.cpp (4)
+    // engine_logs.cpp (4)
     log_.everywhere.store(head, std::memory_order_release);
-    // (6) - this release-store synchronizes-with the acquire-load engine.cpp (3)
+    // (6) - this release-store synchronizes-with the acquire-load engine_logs.cpp (3)
     log_.deliverer.store(incarnation_, std::memory_order_release);
 }
 
@@ -87,7 +87,7 @@ void RingDelivery::begin(std::uint64_t head) {
 /// are theirs.
 void RingDelivery::stop() noexcept {
     on_ = false;
-    // (7) - this release-store synchronizes-with the acquire-load engine.cpp (3)
+    // (7) - this release-store synchronizes-with the acquire-load engine_logs.cpp (3)
     log_.deliverer.store(0, std::memory_order_release);
     board_.note_change();
 }
@@ -97,7 +97,7 @@ bool RingDelivery::claim() {
     if (is_each_wanted_ || !has_fences_) return false;
     // relaxed is enough: stored by this thread
     claimed_from_ = log_.head.load(std::memory_order_relaxed);
-    // (8) - this release-store synchronizes-with the acquire-load engine_outward.cpp (5)
+    // (8) - this release-store synchronizes-with the acquire-load engine_logs.cpp (5)
     log_.deliverer.store(incarnation_, std::memory_order_release);
     return true;
 }
@@ -116,7 +116,7 @@ bool RingDelivery::is_everywhere(std::uint64_t position) const noexcept {
 }
 
 void RingDelivery::release_claim() noexcept {
-    // (9) - this release-store synchronizes-with the acquire-loads engine_outward.cpp (5) and
+    // (9) - this release-store synchronizes-with the acquire-loads engine_logs.cpp (5) and
     // rmem/ring/membership.cpp (2)
     log_.deliverer.store(0, std::memory_order_release);
 }

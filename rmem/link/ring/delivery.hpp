@@ -180,7 +180,7 @@ inline void RingDelivery::publish(std::uint64_t head) noexcept {
     // relaxed is enough, here: this thread has stored it
     RMEM_CHECK_IF(false, log_.everywhere.load(std::memory_order_relaxed) < head);
     // (2) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (3) and
-    // engine.cpp (4)
+    // engine_logs.cpp (4)
     log_.everywhere.store(head, std::memory_order_release);
     RMEM_MARK("ring.published");
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last step of a write: it falls due, and is in a bank.
+#include "rmem/link/ring/engine_arrival.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
-#include "rmem/link/ring/engine.hpp"
+#include "rmem/base/marks.hpp"
 #include "rmem/ring/waiting.hpp"
-
-#include <algorithm>
-#include <utility>
 
 namespace rmem {
 
@@ -16,69 +14,24 @@ constexpr std::size_t kMaxViolations = 1024;  // reported per run; all are count
 
 }  // namespace
 
-/// Waits until the model's next event is due, but not beyond `end_ns`. False: that, or there is
-/// something new in the logs, for the next run. If an arrival comes soon it waits for that instead,
-/// and stores it: all that leads to the store is done before, so that nothing but the store is left
-/// when its time has come.
-bool RingEngine::await(std::int64_t end_ns) {
-    Coming coming;
-    const std::int64_t end = std::min(end_ns, own_.time.now() + kAwaitNs);
-    const std::int64_t due = prepare(coming, end) ? coming.due_ns : wire_.model().next_time_ns();
-    if (due > end) return false;
-    do {
-        if (has_any_news()) return false;
-        own_.time.go_on();
-    } while (own_.time.now() < due);
-    // A writer may have claimed its log since.
-    if (coming.bytes == 0 ||
-        (coming.node == own_.node && is_claimed(EngineWire::rank_of(coming.tag))))
-        return true;
-    const Applying applying(applier_, coming.offset, coming.bytes / kWordBytes);
-    banks_[coming.node].store(coming.offset, coming.words.data(), coming.bytes, applying.any_twin(),
-                              coming.has_flag);
-    stored_ = {coming.tag, coming.node, now_ns()};
-    return true;
+EngineArrival::EngineArrival(EngineNode& own, const EngineMembers& members, bool check_writers)
+    : own_(own),
+      members_(members),
+      applier_(own.ring, own.ring.rank(own.rank).engine_applier),
+      interrupts_(own.ring, own.node, own.rank),
+      sleepers_(own.ring) {
+    if (check_writers) checker_.emplace(own.node, own.config.bank_bytes());
+    for (unsigned n = 0; n < own.config.nodes; ++n) banks_.emplace_back(own.ring, n);
 }
 
-/// Looks up the next write that comes to a bank, until that time. False: there is none, or
-/// something has to be done before it.
-bool RingEngine::prepare(Coming& coming, std::int64_t until_ns) const {
-    const auto arrival = wire_.model().next_arrival(
-        own_.node, brings_ ? own_.node : EngineMembers::kNoNode, until_ns);
-    if (!arrival) return false;
-    const unsigned rank = EngineWire::rank_of(arrival->tag);
-    const std::uint64_t number = EngineWire::number_of(arrival->tag);
-    const Flights& flights = flights_[rank];
-    if (number < flights.first()) return false;
-    const LogReader::Entry& entry = flights[number].entry;
-    const bool is_next =
-        arrival->node == own_.node
-            ? number == flights.first() && !own_.has_applied(rank, entry) && !is_claimed(rank)
-            : rank == own_.rank && is_next_of(arrival->node, flights[number]);
-    if (!is_next || !logs_[rank].load_words(entry, coming.words.data())) return false;
-    coming.due_ns = arrival->time_ns;
-    coming.tag = arrival->tag;
-    coming.node = arrival->node;
-    coming.bytes = entry.record.words * kWordBytes;
-    coming.offset = entry.record.offset;
-    coming.has_flag = (entry.record.flags & LogRecord::kFlagFirst) != 0;
-    return true;
-}
-
-/// When this arrival was stored already; 0: it was not.
-std::int64_t RingEngine::take_stored(const WireOutcome& arrival) noexcept {
-    if (stored_.tag != arrival.tag || stored_.node != arrival.node) return 0;
-    return std::exchange(stored_.at_ns, 0);
-}
-
-/// A write of another node is due here.
-void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns) {
+void EngineArrival::arrive(const LogReader& log, unsigned rank, const Flight& flight,
+                           std::int64_t due_ns) {
     const LogReader::Entry& entry = flight.entry;
     if (own_.has_applied(rank, entry)) return;
     const LogRecord& record = entry.record;
     // A writer leaves alone what a live node has not applied.
-    if (flight.stored_ns == 0) store(logs_[rank], entry, own_.node);
-    const auto violation = note_arrival(own_.node, rank, flight, due_ns);
+    if (flight.stored_ns == 0) store(log, entry, own_.node);
+    const auto violation = note(own_.node, rank, flight, due_ns);
     if (violation && hook_ && violations_.size() < kMaxViolations)
         violations_.push_back(*violation);
     own_.slot.brought.add();
@@ -91,21 +44,34 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
     own_.set_applied(rank, entry.next);
 }
 
-/// A write of this node is back at its source.
-void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
+void EngineArrival::come_round(const LogReader& log, unsigned rank, const LogReader::Entry& entry) {
     if (own_.has_applied(rank, entry)) return;
     if ((entry.record.flags & LogRecord::kMeLast) != 0) {
-        store(logs_[rank], entry, own_.node);
+        store(log, entry, own_.node);
         applied_any_ = true;
     }
     own_.set_applied(rank, entry.next);
 }
 
-/// A sleeping rank of this node may be waiting for these writes. The own one applies them itself
-/// when it is woken: it sleeps for nothing that is here.
-void RingEngine::wake_node() noexcept {
+void EngineArrival::bring(const LogReader& log, const Flight& flight, unsigned node) {
+    if (flight.stored_ns == 0) store(log, flight.entry, node);
+    RMEM_MARK("ring.stored-when-due");
+    static_cast<void>(note(node, own_.rank, flight, flight.due_ns));
+}
+
+void EngineArrival::store_ahead(const Coming& coming) {
+    RMEM_CHECK_IF(false, !is_ahead());
+    const Applying applying(applier_, coming.offset, coming.bytes / kWordBytes);
+    banks_[coming.node].store(coming.offset, coming.words.data(), coming.bytes, applying.any_twin(),
+                              coming.has_flag);
+    ahead_ = {coming.tag, coming.node, now_ns()};
+}
+
+/// The own rank applies what it waits for itself when it is woken: it sleeps for nothing that is
+/// here.
+void EngineArrival::wake_node() const noexcept {
     light_fence();
-    for (unsigned r = 0; r < rank_count(); ++r) {
+    for (unsigned r = 0; r < own_.ranks; ++r) {
         if (!members_.is_of_node(r)) continue;
         // relaxed is enough: the fence orders this load after the stores before it
         const std::uint32_t attention = own_.ring.attention()[r].load(std::memory_order_relaxed);
@@ -116,7 +82,8 @@ void RingEngine::wake_node() noexcept {
 }
 
 /// What a log holds by now, into a node's bank.
-void RingEngine::store(const LogReader& log, const LogReader::Entry& entry, unsigned node) {
+void EngineArrival::store(const LogReader& log, const LogReader::Entry& entry,
+                          unsigned node) const {
     std::array<std::uint32_t, kMaxRecordWords> words;
     if (!log.load_words(entry, words.data())) return;
     const LogRecord& record = entry.record;
@@ -126,8 +93,8 @@ void RingEngine::store(const LogReader& log, const LogReader::Entry& entry, unsi
 }
 
 /// Measures and counts a write that is in a node's bank now, and wakes those that want it.
-std::optional<BoundViolation> RingEngine::note_arrival(unsigned node, unsigned rank,
-                                                       const Flight& flight, std::int64_t due_ns) {
+std::optional<BoundViolation> EngineArrival::note(unsigned node, unsigned rank,
+                                                  const Flight& flight, std::int64_t due_ns) {
     const LogRecord& record = flight.entry.record;
     NodeSlot& slot = own_.ring.node(node);
     arrived_any_ = true;

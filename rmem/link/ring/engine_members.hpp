@@ -22,6 +22,7 @@ class RMEM_API EngineMembers {
 public:
     static constexpr unsigned kNoNode = kMaxNodes;
     static constexpr unsigned kRanksPerLook = 8;
+    static constexpr std::int64_t kHeldLookNs = 100'000;  ///< whom a write waits for may have died
 
     EngineMembers(EngineNode& own, EngineWire& wire);
 
@@ -35,8 +36,11 @@ public:
     bool was_found_dead(unsigned rank, std::uint32_t incarnation) const noexcept {
         return ranks_[rank].dead == incarnation;
     }
-    /// Whether a live node lacks something of a rank's log below that position.
-    [[nodiscard]] bool anyone_lacks(unsigned rank, std::uint64_t position) const noexcept;
+    /// With write-me-last: whether a live node lacks a write of this one. The wire has carried it
+    /// there, but a process that the host has put aside takes it later.
+    [[nodiscard]] bool is_awaited(unsigned rank, const LogReader::Entry& entry) const noexcept {
+        return (entry.record.flags & LogRecord::kMeLast) != 0 && anyone_lacks(rank, entry.next);
+    }
 
     /// Looks at some ranks, in turn, or at all: a system call for each.
     void look() noexcept;
@@ -70,6 +74,7 @@ private:
         Hint<bool> seen_alive;   // when somebody last looked
     };
 
+    bool anyone_lacks(unsigned rank, std::uint64_t position) const noexcept;
     void begin_tick(std::int64_t now) noexcept;
     void look_at_next() noexcept;
     [[nodiscard]] bool find_dead(unsigned rank) noexcept;

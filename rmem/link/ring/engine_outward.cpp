@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The own writes of a rank that waits until they are due, and brings them to the other nodes.
+#include "rmem/link/ring/engine_outward.hpp"
 
-#include "rmem/base/marks.hpp"
-#include "rmem/link/ring/engine.hpp"
-#include "rmem/ring/applied.hpp"
+#include "rmem/base/check.hpp"
 
 namespace rmem {
 
@@ -23,75 +21,62 @@ bool is_at_rest(NodeSlot& slot) noexcept {
 
 }  // namespace
 
-bool RingEngine::run_and_deliver(std::uint64_t claimed_from, To to) {
-    if (!lock_.try_lock()) return false;
-    brings_ = true;
-    claimed_from_ = claimed_from;
-    deliver_outward();
-    step(false);
-    deliver_come_round(to);
-    brings_ = false;
-    report_violations();
-    return true;
-}
-
-/// Whether a rank's writes are left to its process, which brings them as soon as they are due.
-bool RingEngine::is_claimed(unsigned rank) const noexcept {
-    // (5) - this acquire-load synchronizes-with the release-stores delivery.cpp (5), delivery.cpp
-    // (8) and delivery.cpp (9)
-    const std::uint32_t claimer = logs_[rank].header().deliverer.load(std::memory_order_acquire);
-    return claimer != 0 && !members_.was_found_dead(rank, claimer);
-}
-
-void RingEngine::note_outward(const Flight& flight, const WireOutcome& outcome) {
-    Outward write{outcome.node, flight};
-    write.flight.due_ns = outcome.time_ns;
-    write.flight.stored_ns = take_stored(outcome);
-    if (brings_ && outward_.empty() && deliver(write)) return;
-    if (outward_.size() == kMostOutward) outward_.pop_front();
-    outward_.push_back(write);
-}
-
 /// What the node's engine has not applied yet and does not touch, since the log is claimed. What
 /// has to wait for something that it is applying just now is tried again in the next run.
-void RingEngine::deliver_outward() {
+void EngineOutward::begin(std::uint64_t claimed_from) {
+    brings_ = true;
+    claimed_from_ = claimed_from;
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < outward_.size(); ++i) {
-        if (!deliver(outward_[i])) outward_[kept++] = outward_[i];
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+        if (!bring(waiting_[i])) waiting_[kept++] = waiting_[i];
     }
-    outward_.resize(kept);
+    waiting_.resize(kept);
+}
+
+void EngineOutward::end(To to) {
+    bring_come_round(to);
+    brings_ = false;
+}
+
+void EngineOutward::note(const Flight& flight, const WireOutcome& outcome) {
+    if (!brings_own_.get() && !logs_.is_claimed(own_.rank)) return;
+    Write write{outcome.node, flight};
+    write.flight.due_ns = outcome.time_ns;
+    write.flight.stored_ns = arrival_.take_ahead(outcome);
+    if (brings_ && waiting_.empty() && bring(write)) return;
+    if (waiting_.size() == kMostOutward) waiting_.pop_front();
+    waiting_.push_back(write);
 }
 
 /// The position in the own log.
-std::uint64_t RingEngine::come_round_to() const noexcept {
-    const Flights& own = flights_[own_.rank];
+std::uint64_t EngineOutward::come_round_to() const noexcept {
+    const EngineFlights::Queue& own = flights_[own_.rank];
     for (std::uint64_t number = own.first(); number < own.end(); ++number) {
         if (own[number].due_ns == kNever) return own[number].before;
     }
-    return fed_[own_.rank];
+    return logs_.fed(own_.rank);
 }
 
 /// What has come round is due everywhere. Runs of this engine while the log was not claimed have
 /// let it pass.
-void RingEngine::deliver_come_round(To to) {
+void EngineOutward::bring_come_round(To to) {
     const std::uint64_t end = come_round_to();
     LogReader log(own_.ring.log(own_.rank));
-    Outward write;
+    Write write;
     write.flight.due_ns = 0;
     for (write.node = 0; write.node < own_.config.nodes; ++write.node) {
         if (write.node == own_.node || !members_.is_alive(write.node)) continue;
         if (to == To::sleepers ? !is_asleep(write.node) : !has_words_of_users(write.node)) continue;
-        const bool rests =
-            is_at_rest(own_.ring.node(write.node));  // before the look at what it has
+        NodeSlot& slot = own_.ring.node(write.node);
+        const bool rests = is_at_rest(slot);  // before the look at what it has
         // (9) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)
-        std::uint64_t has =
-            own_.ring.node(write.node).applied[own_.rank].load(std::memory_order_acquire);
+        std::uint64_t has = slot.applied[own_.rank].load(std::memory_order_acquire);
         if (has >= end || has < log.oldest()) continue;
         LogReader::Entry& entry = write.flight.entry;
         for (log.seek(has); has < end && log.peek(entry) == LogReader::Found::record;
              log.pass(entry)) {
             if (entry.next > end || (!rests && entry.position < claimed_from_)) break;
-            if (!is_in_bank(entry.record)) break;
+            if (!logs_.is_in_bank(entry.record)) break;
             put(write, has);
             has = entry.next;
         }
@@ -100,7 +85,7 @@ void RingEngine::deliver_come_round(To to) {
 
 /// Nobody has posted anything to them since they lay down, who would have woken them. So nothing of
 /// what their node lacks is for them, and the order in which they would see it is of no matter.
-bool RingEngine::is_asleep(unsigned node) const noexcept {
+bool EngineOutward::is_asleep(unsigned node) const noexcept {
     for (unsigned r = 0; r < own_.config.ranks; ++r) {
         // relaxed is enough: a rank's node is stored before it has joined
         const bool is_there = own_.ring.rank(r).node.load(std::memory_order_relaxed) == node;
@@ -111,25 +96,25 @@ bool RingEngine::is_asleep(unsigned node) const noexcept {
 
 /// Whether the node has what this node has seen of others: they may have written the same words,
 /// before it. Its own engine stores what it lacks, in the order of its coming.
-bool RingEngine::has_words_of_users(unsigned node) const noexcept {
+bool EngineOutward::has_words_of_users(unsigned node) const noexcept {
     const auto& applied = own_.ring.node(node).applied;
-    for (unsigned r = 0; r < rank_count(); ++r) {
-        if (r == own_.rank || users_end_[r] == 0) continue;  // a ring may have many seats
+    for (unsigned r = 0; r < own_.ranks; ++r) {
+        const std::uint64_t end = logs_.users_end(r);
+        if (r == own_.rank || end == 0) continue;  // a ring may have many seats
         // (11) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)
-        if (applied[r].load(std::memory_order_acquire) < users_end_[r]) return false;
+        if (applied[r].load(std::memory_order_acquire) < end) return false;
     }
     return true;
 }
 
 /// Whether the node's engine leaves this write to its writer: it does from the claim on, but a run
 /// that began before may have the write in its hands if it was in the log by then.
-bool RingEngine::is_let_go(const Outward& write) const noexcept {
-    return write.flight.entry.position >= claimed_from_ || is_at_rest(own_.ring.node(write.node));
+bool EngineOutward::is_let_go(unsigned node, const Flight& flight) const noexcept {
+    return flight.entry.position >= claimed_from_ || is_at_rest(own_.ring.node(node));
 }
 
-/// Whether the node has all that comes before this write, and not the write.
-bool RingEngine::is_next_of(unsigned node, const Flight& flight) const noexcept {
-    if (!outward_.empty() || !is_let_go({node, flight}) || !has_words_of_users(node)) return false;
+bool EngineOutward::is_next_of(unsigned node, const Flight& flight) const noexcept {
+    if (!waiting_.empty() || !is_let_go(node, flight) || !has_words_of_users(node)) return false;
     // (8) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)
     const std::uint64_t has =
         own_.ring.node(node).applied[own_.rank].load(std::memory_order_acquire);
@@ -138,9 +123,10 @@ bool RingEngine::is_next_of(unsigned node, const Flight& flight) const noexcept 
 }
 
 /// False: an earlier write is not there yet.
-bool RingEngine::deliver(const Outward& write) {
+bool EngineOutward::bring(const Write& write) {
     const Flight& flight = write.flight;
-    const bool is_free = is_let_go(write);  // first: until then its engine may go on applying
+    // First: until then its engine may go on applying.
+    const bool is_free = is_let_go(write.node, flight);
     // (7) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)
     const std::uint64_t has =
         own_.ring.node(write.node).applied[own_.rank].load(std::memory_order_acquire);
@@ -153,23 +139,15 @@ bool RingEngine::deliver(const Outward& write) {
 }
 
 /// Stores it into the node's bank, which has what lies below `has`.
-void RingEngine::put(const Outward& write, std::uint64_t has) {
-    const Flight& flight = write.flight;
-    NodeSlot& slot = own_.ring.node(write.node);
-    if (flight.stored_ns == 0) store(logs_[own_.rank], flight.entry, write.node);
-    RMEM_MARK("ring.stored-when-due");
-    static_cast<void>(note_arrival(write.node, own_.rank, flight, flight.due_ns));
+void EngineOutward::put(const Write& write, std::uint64_t has) {
+    RMEM_CHECK_IF(false, brings_ && has <= write.flight.entry.position);
+    arrival_.bring(logs_[own_.rank], write.flight, write.node);
     // (6) - this release-exchange synchronizes-with the acquire-load rmem/ring/applied.hpp (1);
     // relaxed is enough where it fails: nobody else applies what is claimed
-    slot.applied[own_.rank].compare_exchange_strong(
-        has, flight.entry.next, std::memory_order_release, std::memory_order_relaxed);
-}
-
-/// With write-me-last: whether a live node lacks this write of this one. The wire has carried it
-/// there, but a process that the host has put aside takes it later.
-bool RingEngine::is_awaited(unsigned rank, const LogReader::Entry& entry) const noexcept {
-    return (entry.record.flags & LogRecord::kMeLast) != 0 &&
-           members_.anyone_lacks(rank, entry.next);
+    own_.ring.node(write.node)
+        .applied[own_.rank]
+        .compare_exchange_strong(has, write.flight.entry.next, std::memory_order_release,
+                                 std::memory_order_relaxed);
 }
 
 }  // namespace rmem

@@ -15,13 +15,13 @@ namespace rmem {
 struct PlantedBug {
     /// A write was stored, and the model says nothing of it.
     static void store_what_never_comes(RingEngine& engine) {
-        engine.stored_.at_ns = 1;
+        engine.arrival_.ahead_.at_ns = 1;
         engine.run();
     }
     /// What a run that waited until then would store as soon as it is due.
-    static std::optional<RingEngine::Coming> prepare(RingEngine& engine, std::int64_t until_ns) {
-        RingEngine::Coming coming;
-        if (!engine.prepare(coming, until_ns)) return std::nullopt;
+    static std::optional<EngineArrival::Coming> prepare(RingEngine& engine, std::int64_t until_ns) {
+        EngineArrival::Coming coming;
+        if (!engine.transit_.prepare(coming, until_ns)) return std::nullopt;
         return coming;
     }
 };

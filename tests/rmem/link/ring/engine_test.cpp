@@ -21,13 +21,12 @@ namespace rmem {
 struct PlantedBug {
     /// The model brings a write of rank 1 before its time.
     static void bring_early(RingEngine& engine) {
-        RingEngine::Flights& flights = engine.flights_.at(1);
         WireOutcome outcome;
-        outcome.tag = std::uint64_t{1} << 55 | flights.end();
+        outcome.tag = EngineWire::tag_of(1, engine.flights_[1].end());
         outcome.origin = 1;
         outcome.time_ns = engine.own_.time.now() + 1;
-        flights.push_back({});
-        engine.on_outcome(outcome);
+        engine.flights_.add(1, {});
+        engine.transit_.on_outcome(outcome);
     }
 };
 

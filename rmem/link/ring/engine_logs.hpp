@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a node's engine reads of each rank's log (rmem/ring/write_log.hpp), and which logs are its.
+///
+/// A log is left alone while its rank delivers by itself (rmem/link/ring/delivery.hpp), and what is
+/// due of it while its rank has claimed it. What is read is bounded before it is used; a log that
+/// holds something else is passed over, and counted.
+/// Invariants: each log is read in its order: a record that is taken up follows the one before.
+/// Thread safety: is_idle(), written_in_all() and lacks_writes(): any thread.
+
+#include "rmem/base/relaxed.hpp"
+#include "rmem/link/ring/engine_flights.hpp"
+#include "rmem/link/ring/engine_members.hpp"
+#include "rmem/link/ring/engine_node.hpp"
+#include "rmem/link/ring/engine_wire.hpp"
+#include "rmem/ring/write_log.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace rmem {
+
+class RMEM_API EngineLogs {
+public:
+    /// Those of ranks that do not deliver themselves, or all, when a node is taken in.
+    enum class Which { undelivered, all };
+
+    EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members,
+               EngineFlights& flights);
+
+    LogReader& operator[](unsigned rank) noexcept { return ranks_[rank].log; }
+    const LogReader& operator[](unsigned rank) const noexcept { return ranks_[rank].log; }
+
+    // ---- Reading
+    /// Goes to what the bank lacks. Returns the time of the oldest write in it, now() at most.
+    std::int64_t restart();
+    /// Whether a log was reused before it was read: another process of the node has applied it.
+    bool was_lapped() const noexcept { return lapped_; }
+    void find_news(Which which);
+    /// The ranks that had unread records then.
+    std::vector<unsigned>& news() noexcept { return news_; }
+    bool has_any_news();
+    /// Whether a rank's log has records for this engine.
+    [[nodiscard]] bool has_news(unsigned rank);
+    /// The next record of a rank, checked. False when there is none that can be used now.
+    [[nodiscard]] bool peek(unsigned rank, LogReader::Entry& entry);
+    /// Looks up the first record of each rank with news. Whether there is one.
+    [[nodiscard]] bool peek_news();
+    /// Hands over all, in the order of their times, since ranks of one node share its FIFO;
+    /// `take(rank, entry)` takes it up.
+    template <class Take>
+    void feed(Take&& take);
+    Flight& take_up(unsigned rank, const LogReader::Entry& entry);
+    [[nodiscard]] bool is_in_bank(const LogRecord& record) const noexcept;
+
+    /// Position after the newest record taken up, and after the last word of users among them.
+    std::uint64_t fed(unsigned rank) const noexcept { return ranks_[rank].fed; }
+    std::uint64_t users_end(unsigned rank) const noexcept { return ranks_[rank].users_end; }
+
+    // ---- Whose they are
+    /// Whether a rank's writes are left to its process, which brings them as soon as they are due.
+    bool is_claimed(unsigned rank) const noexcept;
+    /// The engine is idle when each rank in the ring delivers.
+    void note_idleness() noexcept;
+    bool is_idle() const noexcept;
+    std::uint64_t written_in_all() const noexcept;
+    bool lacks_writes(bool own) const noexcept;
+
+private:
+    struct Rank {
+        LogReader log;
+        LogReader::Entry next;  // if it has news
+        std::uint64_t fed = 0;
+        std::uint64_t users_end = 0;
+    };
+
+    void pass(unsigned rank, std::uint64_t position) noexcept {
+        ranks_[rank].fed = ranks_[rank].users_end = position;
+    }
+    void pass_quiet(unsigned rank) noexcept;
+    std::uint64_t written(unsigned rank) const noexcept;
+
+    EngineNode& own_;
+    const EngineWire& wire_;
+    EngineMembers& members_;
+    EngineFlights& flights_;
+    std::vector<Rank> ranks_;
+    std::vector<Hint<bool>> is_delivered_;  // of each rank: at the last look at all
+    std::vector<unsigned> news_;
+    bool lapped_ = false;
+    Which which_ = Which::undelivered;
+    Hint<std::uint32_t> changes_seen_;  // DeliveryBoard::changes at the last look at all logs
+    Hint<bool> is_idle_;
+};
+
+template <class Take>
+void EngineLogs::feed(Take&& take) {
+    while (!news_.empty()) {
+        auto first = news_.begin();
+        const auto time_of = [this](unsigned r) { return ranks_[r].next.record.written_ns; };
+        for (auto it = first + 1; it != news_.end(); ++it) {
+            if (time_of(*it) < time_of(*first)) first = it;
+        }
+        Rank& rank = ranks_[*first];
+        take(*first, rank.next);
+        if (!rank.log.refresh() || !peek(*first, rank.next)) news_.erase(first);
+    }
+}
+
+}  // namespace rmem

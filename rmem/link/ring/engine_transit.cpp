@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/ring/engine_transit.hpp"
+
+#include "rmem/base/check.hpp"
+
+#include <algorithm>
+
+namespace rmem {
+
+namespace {
+
+constexpr std::int64_t kWriteWorkNs = 100;  // what a write costs us, at most
+
+/// Whether a write of `origin` passes `node` behind `last`, in ring order.
+bool lies_behind(unsigned node, unsigned last, unsigned origin, unsigned nodes) {
+    const unsigned to_last = (last + nodes - origin) % nodes;
+    return node == origin || (node + nodes - origin) % nodes > to_last;
+}
+
+}  // namespace
+
+std::uint64_t EngineTransit::take_up(unsigned rank, const LogReader::Entry& entry) {
+    if (members_.is_of_node(rank)) arrival_.note_own(entry.record);
+    logs_.take_up(rank, entry);
+    own_.time.add_work(kWriteWorkNs);
+    return flights_[rank].end() - 1;
+}
+
+void EngineTransit::submit(unsigned rank, std::uint64_t number, std::int64_t published_ns) {
+    Flight& flight = flights_[rank][number];
+    flight.unseen_ns = wire_.submit(flight.entry.record, members_.node_of(rank),
+                                    EngineWire::tag_of(rank, number), published_ns);
+}
+
+/// By single steps, so that the model does not pass the time of a record that is published late.
+void EngineTransit::let_come(std::int64_t until_ns) {
+    const WireModel& model = wire_.model();
+    for (auto next = model.next_time_ns(); next <= until_ns; next = model.next_time_ns()) {
+        own_.time.add_work(kWriteWorkNs);
+        advance(next);
+    }
+    RMEM_CHECK_IF(false, !arrival_.is_ahead());
+}
+
+bool EngineTransit::await(std::int64_t end_ns) {
+    EngineArrival::Coming coming;
+    const std::int64_t end = std::min(end_ns, own_.time.now() + kAwaitNs);
+    const std::int64_t due = prepare(coming, end) ? coming.due_ns : wire_.model().next_time_ns();
+    if (due > end) return false;
+    do {
+        if (logs_.has_any_news()) return false;
+        own_.time.go_on();
+    } while (own_.time.now() < due);
+    const bool is_here = coming.node == own_.node;
+    // A writer may have claimed its log since.
+    if (coming.bytes == 0 || (is_here && logs_.is_claimed(EngineWire::rank_of(coming.tag))))
+        return true;
+    arrival_.store_ahead(coming);
+    return true;
+}
+
+/// Looks up the next write that comes to a bank, until that time. False: there is none, or
+/// something has to be done before it.
+bool EngineTransit::prepare(EngineArrival::Coming& coming, std::int64_t until_ns) const {
+    const unsigned origin = outward_.brings() ? own_.node : EngineMembers::kNoNode;
+    const auto arrival = wire_.model().next_arrival(own_.node, origin, until_ns);
+    if (!arrival) return false;
+    const unsigned rank = EngineWire::rank_of(arrival->tag);
+    const std::uint64_t number = EngineWire::number_of(arrival->tag);
+    const EngineFlights::Queue& flights = flights_[rank];
+    if (number < flights.first()) return false;
+    const LogReader::Entry& entry = flights[number].entry;
+    const bool is_next =
+        arrival->node == own_.node
+            ? number == flights.first() && !own_.has_applied(rank, entry) && !logs_.is_claimed(rank)
+            : rank == own_.rank && outward_.is_next_of(arrival->node, flights[number]);
+    if (!is_next || !logs_[rank].load_words(entry, coming.words.data())) return false;
+    coming.due_ns = arrival->time_ns;
+    coming.tag = arrival->tag;
+    coming.node = arrival->node;
+    coming.bytes = entry.record.words * kWordBytes;
+    coming.offset = entry.record.offset;
+    coming.has_flag = (entry.record.flags & LogRecord::kFlagFirst) != 0;
+    return true;
+}
+
+void EngineTransit::on_outcome(const WireOutcome& outcome) {
+    const unsigned rank = EngineWire::rank_of(outcome.tag);
+    const std::uint64_t number = EngineWire::number_of(outcome.tag);
+    EngineFlights::Queue& flights = flights_[rank];
+    if (number < flights.first()) return;  // done here; a stray, or news of other nodes
+    switch (outcome.kind) {
+        case WireOutcomeKind::arrived: {
+            if (outcome.node != own_.node) {
+                if (rank == own_.rank) outward_.note(flights[number], outcome);
+                return;
+            }
+            RMEM_CHECK_IF(false, outcome.time_ns <= own_.time.now());
+            flights[number].due_ns = outcome.time_ns;
+            flights[number].stored_ns = arrival_.take_ahead(outcome);
+            return settle(rank, number + 1);
+        }
+        case WireOutcomeKind::returned: {
+            RMEM_CHECK_IF(false, outcome.time_ns <= own_.time.now());
+            if (outcome.origin == own_.node) flights[number].due_ns = outcome.time_ns;
+            return settle(rank, number + 1);
+        }
+        case WireOutcomeKind::lost: {
+            if (!lies_behind(own_.node, outcome.node, outcome.origin, own_.config.nodes)) return;
+            flights[number].gone = true;
+            return settle(rank, 0);
+        }
+        case WireOutcomeKind::stray:
+        case WireOutcomeKind::sent: return;
+    }
+}
+
+void EngineTransit::settle(unsigned rank, std::uint64_t come) {
+    const EngineFlights::Queue& flights = flights_[rank];
+    come_[rank] = std::max(come_[rank], come);
+    while (!flights.empty()) {
+        const Flight& next = flights.front();
+        if (next.due_ns == kNever) {
+            if (!next.gone && flights.first() >= come_[rank]) return;
+            flights_.drop_before(rank, flights.first() + 1);
+            continue;
+        }
+        const bool is_own = members_.is_of_node(rank);
+        const bool waits = is_own ? members_.is_awaited(rank, next.entry)
+                                  : !own_.has_applied(rank, next.entry) && logs_.is_claimed(rank);
+        if (waits) {
+            holds_ = true;
+            return;
+        }
+        is_own ? arrival_.come_round(logs_[rank], rank, next.entry)
+               : arrival_.arrive(logs_[rank], rank, next, next.due_ns);
+        flights_.pop(rank);
+    }
+}
+
+void EngineTransit::settle_held() {
+    holds_ = false;
+    for (unsigned r = 0; r < own_.ranks; ++r) settle(r, 0);
+}
+
+void EngineTransit::drop_if_idle() {
+    if (wire_.model().next_time_ns() != kNever) return;
+    for (unsigned r = 0; r < own_.ranks; ++r) settle(r, flights_[r].end());
+}
+
+std::int64_t EngineTransit::next_due_ns() const noexcept {
+    const std::int64_t due = flights_.any() ? wire_.model().next_time_ns() : kNever;
+    return holds_ ? std::min(due, own_.time.now() + EngineMembers::kHeldLookNs) : due;
+}
+
+std::uint32_t EngineTransit::look_at_fifo() {
+    advance(own_.time.now());
+    return wire_.model().fifo_occupancy(own_.node);
+}
+
+}  // namespace rmem
