@@ -28,12 +28,11 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
       lock_(own_.ring, own_.node, own_.rank, member.incarnation()),
       wire_(own_, faults.wire),
       members_(own_, wire_),
-      flights_(own_, members_),
-      logs_(own_, wire_, members_, flights_),
+      logs_(own_, wire_, members_),
       arrival_(own_, members_, check_writers),
-      outward_(own_, members_, flights_, logs_, arrival_),
-      transit_(own_, wire_, members_, flights_, logs_, arrival_, outward_),
-      backlog_(own_, wire_, flights_, transit_),
+      outward_(own_, members_, logs_, arrival_),
+      transit_(own_, wire_, members_, logs_, arrival_, outward_),
+      backlog_(own_, wire_, logs_, transit_),
       instant_(own_, members_, logs_, arrival_),
       wants_each_write_(sees_each_write || check_writers || wire_.has_faults()) {
     if (!lock_.lock(Deadline::in(kDefaultJoinTimeoutNs))) {
@@ -74,7 +73,6 @@ void RingEngine::want_each_write(bool wants) noexcept {
 void RingEngine::restart() {
     own_.time.note_read(true);
     members_.forget_nodes();
-    flights_.restart();
     outward_.restart();
     transit_.restart();
     const std::int64_t oldest = logs_.restart();
@@ -143,12 +141,12 @@ void RingEngine::step(bool for_fifo, EngineLogs::Which logs) noexcept {
     const bool takes_time = wire_.takes_time();
     if (takes_time) pass_by_wire(for_fifo);
     const std::int64_t instant_due = takes_time ? kNever : instant_.pass();
-    const bool is_busy = takes_time ? flights_.any() : instant_due != kNever;
+    const bool is_busy = takes_time ? logs_.has_flights() : instant_due != kNever;
     if (!takes_time) own_.time.note_read();
     // Not while a write is on its way, if it can wait: to look at members takes system calls.
     if (members_.is_tick_due(is_busy || for_fifo ? now - kTickCanWaitNs : now)) {
-        members_.tick(now,
-                      [this](unsigned r) { return flights_[r].empty() && !logs_.has_news(r); });
+        members_.tick(
+            now, [this](unsigned r) { return logs_.flights(r).empty() && !logs_.has_news(r); });
         wire_.tick(now);
     }
     if (arrival_.has_applied_any()) arrival_.wake_node();
@@ -172,7 +170,7 @@ void RingEngine::pass_by_wire(bool for_fifo) {
     do {
         transit_.let_come(own_.time.now());
     } while (!arrival_.has_any_arrived() && transit_.await(end));
-    if (flights_.any()) transit_.drop_if_idle();
+    if (logs_.has_flights()) transit_.drop_if_idle();
     if (for_fifo) fifo_words_.set(transit_.look_at_fifo());
 }
 

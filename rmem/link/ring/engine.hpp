@@ -12,8 +12,7 @@
 ///   engine_node.hpp      what all use: the node, what is applied, the time that a run goes by
 ///   engine_wire.hpp      the model, what it was told, injected faults
 ///   engine_members.hpp   the node of each rank, and who is alive
-///   engine_flights.hpp   the writes under way
-///   engine_logs.hpp      what is read of each rank's log, and which logs are the engine's
+///   engine_logs.hpp      what is read of each rank's log, and what of it is under way
 ///   engine_arrival.hpp   a write that falls due: stored, measured, counted, told of
 ///   engine_outward.hpp   own writes, brought to other nodes
 ///   engine_transit.hpp   from the logs through the model to where a write arrives
@@ -34,7 +33,6 @@
 #include "rmem/interrupts.hpp"
 #include "rmem/link/ring/engine_arrival.hpp"
 #include "rmem/link/ring/engine_backlog.hpp"
-#include "rmem/link/ring/engine_flights.hpp"
 #include "rmem/link/ring/engine_instant.hpp"
 #include "rmem/link/ring/engine_lock.hpp"
 #include "rmem/link/ring/engine_logs.hpp"
@@ -124,7 +122,6 @@ private:
     EngineLock lock_;
     EngineWire wire_;
     EngineMembers members_;
-    EngineFlights flights_;
     EngineLogs logs_;
     EngineArrival arrival_;
     EngineOutward outward_;

@@ -8,7 +8,7 @@
 /// Errors: none; a write that was overwritten in its log is not stored.
 
 #include "rmem/interrupts.hpp"
-#include "rmem/link/ring/engine_flights.hpp"
+#include "rmem/link/ring/engine_logs.hpp"
 #include "rmem/link/ring/engine_members.hpp"
 #include "rmem/link/ring/engine_node.hpp"
 #include "rmem/link/ring/race_check.hpp"

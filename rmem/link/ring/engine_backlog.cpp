@@ -18,7 +18,7 @@ void EngineBacklog::begin(bool is_watched) {
     if (own_.time.now() - own_.time.read_ns() <= round) return;  // mostly
     clear_ns_ = own_.time.read_ns() + round;
     for (unsigned r = 0; r < own_.ranks; ++r) {
-        const EngineFlights::Queue& flights = flights_[r];
+        const EngineLogs::Flights& flights = logs_.flights(r);
         for (auto number = flights.first(); number != flights.end(); ++number)
             clear_ns_ += 2 * busy_ns(profile, flights[number].entry.record.words);
     }
@@ -53,7 +53,7 @@ void EngineBacklog::pass() {
     transit_.let_come(clear_ns_);
     if (wire_.model().next_time_ns() != kNever) return;  // they are submitted, with what follows
     for (const Waiting& write : waiting_) {
-        Flight& flight = flights_[write.rank][write.number];
+        Flight& flight = logs_.flights(write.rank)[write.number];
         flight.due_ns = flight.entry.record.written_ns;
     }
     // In the order of their times.

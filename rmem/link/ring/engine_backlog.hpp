@@ -18,8 +18,8 @@ namespace rmem {
 
 class EngineBacklog {
 public:
-    EngineBacklog(EngineNode& own, EngineWire& wire, EngineFlights& flights, EngineTransit& transit)
-        : own_(own), wire_(wire), flights_(flights), transit_(transit) {}
+    EngineBacklog(EngineNode& own, EngineWire& wire, EngineLogs& logs, EngineTransit& transit)
+        : own_(own), wire_(wire), logs_(logs), transit_(transit) {}
 
     /// A turn of records begins. `is_watched`: somebody wants to know when each write came.
     void begin(bool is_watched);
@@ -40,7 +40,7 @@ private:
 
     EngineNode& own_;
     EngineWire& wire_;
-    EngineFlights& flights_;
+    EngineLogs& logs_;
     EngineTransit& transit_;
     std::vector<Waiting> waiting_;    // in the order of their times
     std::int64_t clear_ns_ = kNever;  // the wire is, then, of all before; kNever: who knows

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/ring/engine_logs.hpp"
 
-#include "rmem/base/check.hpp"
 #include "rmem/ring/applied.hpp"
 #include "rmem/ring/delivery_board.hpp"
 
@@ -18,20 +17,21 @@ constexpr std::int64_t kRestNs = 20'000;       // at least, since the wire was q
 
 }  // namespace
 
-EngineLogs::EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members,
-                       EngineFlights& flights)
-    : own_(own), wire_(wire), members_(members), flights_(flights), is_delivered_(own.ranks) {
+EngineLogs::EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members)
+    : own_(own), wire_(wire), members_(members), is_delivered_(own.ranks) {
     ranks_.reserve(own_.ranks);
     for (unsigned r = 0; r < own_.ranks; ++r)
-        ranks_.push_back({LogReader(own_.ring.log(r)), {}, 0, 0});
+        ranks_.push_back({LogReader(own_.ring.log(r)), Flights(), {}, 0, 0});
     news_.reserve(own_.ranks);
 }
 
 std::int64_t EngineLogs::restart() {
     lapped_ = false;
+    in_flight_ = 0;
     std::int64_t oldest = own_.time.now();
     for (unsigned r = 0; r < own_.ranks; ++r) {
         LogReader& log = ranks_[r].log;
+        ranks_[r].flights = Flights();
         log.seek(std::max(applied_of(own_.ring, own_.node, r), log.oldest()));
         pass(r, log.position());
         LogReader::Entry entry;
@@ -90,7 +90,7 @@ bool EngineLogs::has_news(unsigned rank) {
 /// not read.
 void EngineLogs::pass_quiet(unsigned rank) noexcept {
     LogReader& log = ranks_[rank].log;
-    if (written(rank) - log.position() < kUnitsAway || !flights_[rank].empty()) return;
+    if (written(rank) - log.position() < kUnitsAway || !flights(rank).empty()) return;
     TimingProfile profile = own_.config.timing;
     profile.promised_ns = 0;  // what the wire needs is asked for
     const std::int64_t rest = std::max(kRestNs, 2 * bound_ns(profile, own_.config.nodes));
@@ -121,7 +121,7 @@ bool EngineLogs::peek(unsigned rank, LogReader::Entry& entry) {
     }
     own_.slot.link.add(LinkCounter::records_refused);
     log.skip_all();
-    flights_.drop_before(rank, flights_[rank].end());
+    drop_before(rank, flights(rank).end());
     own_.set_applied(rank, log.position());
     return false;
 }
@@ -140,8 +140,7 @@ bool EngineLogs::is_in_bank(const LogRecord& record) const noexcept {
     return bytes <= all && record.offset <= all - bytes;
 }
 
-/// The engine has it in its hands from now on.
-Flight& EngineLogs::take_up(unsigned rank, const LogReader::Entry& entry) {
+std::uint64_t EngineLogs::take_up(unsigned rank, const LogReader::Entry& entry) {
     Rank& read = ranks_[rank];
     RMEM_CHECK_IF(false, read.log.position() == entry.position);
     Flight flight;
@@ -149,7 +148,17 @@ Flight& EngineLogs::take_up(unsigned rank, const LogReader::Entry& entry) {
     flight.before = std::exchange(read.fed, entry.next);
     if (entry.record.offset < own_.config.user_bytes) read.users_end = entry.next;
     read.log.pass(entry);
-    return flights_.add(rank, flight);
+    add_flight(rank, flight);
+    return read.flights.end() - 1;
+}
+
+void EngineLogs::drop_before(unsigned rank, std::uint64_t until) noexcept {
+    for (const Flights& all = flights(rank); all.first() < until; pop_flight(rank)) {
+        const LogReader::Entry& entry = all.front().entry;
+        if (!members_.is_of_node(rank) && !own_.has_applied(rank, entry))
+            own_.slot.link.add(LinkCounter::lost_on_wire);
+        own_.set_applied(rank, entry.next);
+    }
 }
 
 bool EngineLogs::is_claimed(unsigned rank) const noexcept {

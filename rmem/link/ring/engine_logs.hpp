@@ -1,33 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a node's engine reads of each rank's log (rmem/ring/write_log.hpp), and which logs are its.
+/// What a node's engine reads of each rank's log (rmem/ring/write_log.hpp), which logs are its, and
+/// the writes under way: taken up, and neither applied here nor lost.
 ///
 /// A log is left alone while its rank delivers by itself (rmem/link/ring/delivery.hpp), and what is
 /// due of it while its rank has claimed it. What is read is bounded before it is used; a log that
 /// holds something else is passed over, and counted.
 /// Invariants: each log is read in its order: a record that is taken up follows the one before.
+///   The count of flights is of all that are there.
 /// Thread safety: is_idle(), written_in_all() and lacks_writes(): any thread.
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/relaxed.hpp"
-#include "rmem/link/ring/engine_flights.hpp"
+#include "rmem/base/time.hpp"
 #include "rmem/link/ring/engine_members.hpp"
 #include "rmem/link/ring/engine_node.hpp"
 #include "rmem/link/ring/engine_wire.hpp"
 #include "rmem/ring/write_log.hpp"
+#include "rmem/wire/queue.hpp"
 
 #include <cstdint>
 #include <vector>
 
 namespace rmem {
 
+/// A write under way.
+struct Flight {
+    LogReader::Entry entry;
+    std::uint64_t before = 0;      ///< position after the record before it
+    std::int64_t unseen_ns = 0;    ///< its writer published it that long after its time
+    std::int64_t due_ns = kNever;  ///< it has come here, at that time; 0: long ago
+    std::int64_t stored_ns = 0;    ///< it was put into the bank then; 0: it was not yet
+    bool gone = false;             ///< lost, but something before it is under way
+};
+
 class RMEM_API EngineLogs {
 public:
+    using Flights = detail::NumberedRing<Flight>;
     /// Those of ranks that do not deliver themselves, or all, when a node is taken in.
     enum class Which { undelivered, all };
 
-    EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members,
-               EngineFlights& flights);
+    EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members);
 
     LogReader& operator[](unsigned rank) noexcept { return ranks_[rank].log; }
     const LogReader& operator[](unsigned rank) const noexcept { return ranks_[rank].log; }
@@ -51,12 +65,27 @@ public:
     /// `take(rank, entry)` takes it up.
     template <class Take>
     void feed(Take&& take);
-    Flight& take_up(unsigned rank, const LogReader::Entry& entry);
+    /// The engine has it in its hands from now on; the number of the flight.
+    std::uint64_t take_up(unsigned rank, const LogReader::Entry& entry);
     [[nodiscard]] bool is_in_bank(const LogRecord& record) const noexcept;
 
     /// Position after the newest record taken up, and after the last word of users among them.
     std::uint64_t fed(unsigned rank) const noexcept { return ranks_[rank].fed; }
     std::uint64_t users_end(unsigned rank) const noexcept { return ranks_[rank].users_end; }
+
+    // ---- Under way
+    bool has_flights() const noexcept { return in_flight_ != 0; }
+    /// Of a rank, in the log's order.
+    Flights& flights(unsigned rank) noexcept { return ranks_[rank].flights; }
+    const Flights& flights(unsigned rank) const noexcept { return ranks_[rank].flights; }
+    /// The first is over.
+    void pop_flight(unsigned rank) noexcept {
+        RMEM_CHECK_IF(false, in_flight_ != 0 && !flights(rank).empty());
+        flights(rank).pop_front();
+        --in_flight_;
+    }
+    /// Those before `until` never come: later ones have come.
+    void drop_before(unsigned rank, std::uint64_t until) noexcept;
 
     // ---- Whose they are
     /// Whether a rank's writes are left to its process, which brings them as soon as they are due.
@@ -68,8 +97,11 @@ public:
     bool lacks_writes(bool own) const noexcept;
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     struct Rank {
         LogReader log;
+        Flights flights;
         LogReader::Entry next;  // if it has news
         std::uint64_t fed = 0;
         std::uint64_t users_end = 0;
@@ -80,12 +112,16 @@ private:
     }
     void pass_quiet(unsigned rank) noexcept;
     std::uint64_t written(unsigned rank) const noexcept;
+    void add_flight(unsigned rank, const Flight& flight) {
+        flights(rank).push_back(flight);
+        ++in_flight_;
+    }
 
     EngineNode& own_;
     const EngineWire& wire_;
     EngineMembers& members_;
-    EngineFlights& flights_;
     std::vector<Rank> ranks_;
+    std::uint64_t in_flight_ = 0;
     std::vector<Hint<bool>> is_delivered_;  // of each rank: at the last look at all
     std::vector<unsigned> news_;
     bool lapped_ = false;

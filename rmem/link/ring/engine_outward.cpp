@@ -50,7 +50,7 @@ void EngineOutward::note(const Flight& flight, const WireOutcome& outcome) {
 
 /// The position in the own log.
 std::uint64_t EngineOutward::come_round_to() const noexcept {
-    const EngineFlights::Queue& own = flights_[own_.rank];
+    const EngineLogs::Flights& own = logs_.flights(own_.rank);
     for (std::uint64_t number = own.first(); number < own.end(); ++number) {
         if (own[number].due_ns == kNever) return own[number].before;
     }

@@ -10,7 +10,6 @@
 
 #include "rmem/base/relaxed.hpp"
 #include "rmem/link/ring/engine_arrival.hpp"
-#include "rmem/link/ring/engine_flights.hpp"
 #include "rmem/link/ring/engine_logs.hpp"
 #include "rmem/link/ring/engine_members.hpp"
 #include "rmem/link/ring/engine_node.hpp"
@@ -26,9 +25,9 @@ public:
     /// To sleepers: only to nodes whose ranks all sleep in a wait.
     enum class To { all, sleepers };
 
-    EngineOutward(EngineNode& own, const EngineMembers& members, const EngineFlights& flights,
-                  const EngineLogs& logs, EngineArrival& arrival)
-        : own_(own), members_(members), flights_(flights), logs_(logs), arrival_(arrival) {}
+    EngineOutward(EngineNode& own, const EngineMembers& members, const EngineLogs& logs,
+                  EngineArrival& arrival)
+        : own_(own), members_(members), logs_(logs), arrival_(arrival) {}
 
     void restart() noexcept { waiting_.clear(); }
     /// This run is of the thread that has claimed the own log, when it ended there.
@@ -59,7 +58,6 @@ private:
 
     EngineNode& own_;
     const EngineMembers& members_;
-    const EngineFlights& flights_;
     const EngineLogs& logs_;
     EngineArrival& arrival_;
     std::deque<Write> waiting_;  // not brought yet, in their order

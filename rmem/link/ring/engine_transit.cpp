@@ -21,13 +21,12 @@ bool lies_behind(unsigned node, unsigned last, unsigned origin, unsigned nodes) 
 
 std::uint64_t EngineTransit::take_up(unsigned rank, const LogReader::Entry& entry) {
     if (members_.is_of_node(rank)) arrival_.note_own(entry.record);
-    logs_.take_up(rank, entry);
     own_.time.add_work(kWriteWorkNs);
-    return flights_[rank].end() - 1;
+    return logs_.take_up(rank, entry);
 }
 
 void EngineTransit::submit(unsigned rank, std::uint64_t number, std::int64_t published_ns) {
-    Flight& flight = flights_[rank][number];
+    Flight& flight = logs_.flights(rank)[number];
     flight.unseen_ns = wire_.submit(flight.entry.record, members_.node_of(rank),
                                     EngineWire::tag_of(rank, number), published_ns);
 }
@@ -67,7 +66,7 @@ bool EngineTransit::prepare(EngineArrival::Coming& coming, std::int64_t until_ns
     if (!arrival) return false;
     const unsigned rank = EngineWire::rank_of(arrival->tag);
     const std::uint64_t number = EngineWire::number_of(arrival->tag);
-    const EngineFlights::Queue& flights = flights_[rank];
+    const EngineLogs::Flights& flights = logs_.flights(rank);
     if (number < flights.first()) return false;
     const LogReader::Entry& entry = flights[number].entry;
     const bool is_next =
@@ -87,7 +86,7 @@ bool EngineTransit::prepare(EngineArrival::Coming& coming, std::int64_t until_ns
 void EngineTransit::on_outcome(const WireOutcome& outcome) {
     const unsigned rank = EngineWire::rank_of(outcome.tag);
     const std::uint64_t number = EngineWire::number_of(outcome.tag);
-    EngineFlights::Queue& flights = flights_[rank];
+    EngineLogs::Flights& flights = logs_.flights(rank);
     if (number < flights.first()) return;  // done here; a stray, or news of other nodes
     switch (outcome.kind) {
         case WireOutcomeKind::arrived: {
@@ -116,13 +115,13 @@ void EngineTransit::on_outcome(const WireOutcome& outcome) {
 }
 
 void EngineTransit::settle(unsigned rank, std::uint64_t come) {
-    const EngineFlights::Queue& flights = flights_[rank];
+    const EngineLogs::Flights& flights = logs_.flights(rank);
     come_[rank] = std::max(come_[rank], come);
     while (!flights.empty()) {
         const Flight& next = flights.front();
         if (next.due_ns == kNever) {
             if (!next.gone && flights.first() >= come_[rank]) return;
-            flights_.drop_before(rank, flights.first() + 1);
+            logs_.drop_before(rank, flights.first() + 1);
             continue;
         }
         const bool is_own = members_.is_of_node(rank);
@@ -134,7 +133,7 @@ void EngineTransit::settle(unsigned rank, std::uint64_t come) {
         }
         is_own ? arrival_.come_round(logs_[rank], rank, next.entry)
                : arrival_.arrive(logs_[rank], rank, next, next.due_ns);
-        flights_.pop(rank);
+        logs_.pop_flight(rank);
     }
 }
 
@@ -145,11 +144,11 @@ void EngineTransit::settle_held() {
 
 void EngineTransit::drop_if_idle() {
     if (wire_.model().next_time_ns() != kNever) return;
-    for (unsigned r = 0; r < own_.ranks; ++r) settle(r, flights_[r].end());
+    for (unsigned r = 0; r < own_.ranks; ++r) settle(r, logs_.flights(r).end());
 }
 
 std::int64_t EngineTransit::next_due_ns() const noexcept {
-    const std::int64_t due = flights_.any() ? wire_.model().next_time_ns() : kNever;
+    const std::int64_t due = logs_.has_flights() ? wire_.model().next_time_ns() : kNever;
     return holds_ ? std::min(due, own_.time.now() + EngineMembers::kHeldLookNs) : due;
 }
 

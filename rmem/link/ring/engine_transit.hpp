@@ -7,7 +7,6 @@
 /// Progress: await() waits for nothing but what falls due within kAwaitNs, to be in time.
 
 #include "rmem/link/ring/engine_arrival.hpp"
-#include "rmem/link/ring/engine_flights.hpp"
 #include "rmem/link/ring/engine_logs.hpp"
 #include "rmem/link/ring/engine_members.hpp"
 #include "rmem/link/ring/engine_node.hpp"
@@ -24,13 +23,11 @@ class RMEM_API EngineTransit {
 public:
     static constexpr std::int64_t kAwaitNs = 400;  ///< longer than a waiting rank's poll takes
 
-    EngineTransit(EngineNode& own, EngineWire& wire, const EngineMembers& members,
-                  EngineFlights& flights, EngineLogs& logs, EngineArrival& arrival,
-                  EngineOutward& outward)
+    EngineTransit(EngineNode& own, EngineWire& wire, const EngineMembers& members, EngineLogs& logs,
+                  EngineArrival& arrival, EngineOutward& outward)
         : own_(own),
           wire_(wire),
           members_(members),
-          flights_(flights),
           logs_(logs),
           arrival_(arrival),
           outward_(outward) {}
@@ -80,7 +77,6 @@ private:
     EngineNode& own_;
     EngineWire& wire_;
     const EngineMembers& members_;
-    EngineFlights& flights_;
     EngineLogs& logs_;
     EngineArrival& arrival_;
     EngineOutward& outward_;

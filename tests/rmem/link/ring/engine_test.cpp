@@ -22,10 +22,10 @@ struct PlantedBug {
     /// The model brings a write of rank 1 before its time.
     static void bring_early(RingEngine& engine) {
         WireOutcome outcome;
-        outcome.tag = EngineWire::tag_of(1, engine.flights_[1].end());
+        outcome.tag = EngineWire::tag_of(1, engine.logs_.flights(1).end());
         outcome.origin = 1;
         outcome.time_ns = engine.own_.time.now() + 1;
-        engine.flights_.add(1, {});
+        engine.logs_.add_flight(1, {});
         engine.transit_.on_outcome(outcome);
     }
 };
