@@ -111,7 +111,7 @@ void Core::leave(unsigned node, std::int64_t now) {
     const auto is_its = [node](const Owed& owed) { return owed.node == node; };
     std::erase_if(owed_admits_, is_its);
     std::erase_if(owed_welcomes_, is_its);
-    exchange_->doubt(node, others_[node].incarnation);
+    exchange_->belief().doubt(node, others_[node].incarnation);
     const bool has_written =
         exchange_->takes(node) && exchange_->applied(node) >= config_.exchange.first_sequence;
     const bool has_begun = exchange_->has_applied(node);
@@ -167,7 +167,7 @@ void Core::note_absence(std::int64_t now) {
     }
     const std::int64_t away_ns = now - look_due_ns_;
     if (away_ns <= config_.dead_ns / 4) return;
-    exchange_->excuse(away_ns, now);
+    exchange_->belief().excuse(away_ns, now);
     look_due_ns_ = now;
     if (away_ns > config_.dead_ns / 2) returned_until_ns_ = now + config_.dead_ns;
 }
@@ -176,15 +176,15 @@ void Core::look_for_the_dead(std::int64_t now) {
     RMEM_CHECK(is_member_ == view_.contains(me()));
     look_due_ns_ = now + heartbeat_ns();
     for (unsigned node = 0; node < others_.size(); ++node) {
-        const std::int64_t heard =
-            exchange_->takes(node) ? exchange_->heard_ns(node) : others_[node].heard_joining_ns;
+        const std::int64_t heard = exchange_->takes(node) ? exchange_->belief().heard_ns(node)
+                                                          : others_[node].heard_joining_ns;
         if (now - heard > config_.dead_ns) {
             leave(node, now);
         } else if (now - heard > config_.dead_ns / 2 && view_.contains(node)) {
             say_again(now);
         }
     }
-    exchange_->doubt_silent_since(now - config_.dead_ns);
+    exchange_->belief().doubt_silent_since(now - config_.dead_ns);
 }
 
 void Core::on_status(const Header& header, const Status& status, std::int64_t now) {
@@ -366,7 +366,7 @@ void Core::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
 // ---- Timers
 
 std::int64_t Core::due_ns() const noexcept {
-    std::int64_t due = std::min({exchange_->due_ns(), exchange_->greet_due_ns(), admit_due_ns(),
+    std::int64_t due = std::min({exchange_->due_ns(), exchange_->belief().due_ns(), admit_due_ns(),
                                  join_due_ns_, status_due_ns_, look_due_ns_});
     if (!is_member_ && all_have_admitted()) due = std::min(due, taker_->request_due_ns());
     return due;
@@ -378,7 +378,7 @@ void Core::on_tick(std::int64_t now) {
     exchange_->on_tick(now);
     if (is_member_ && !exchange_->differs_from().empty() && resolve_differences(now)) return;
     if (now >= look_due_ns_ || now >= status_due_ns_) look_for_the_dead(now);
-    if (now >= exchange_->greet_due_ns()) send_greetings(now);
+    if (now >= exchange_->belief().due_ns()) send_greetings(now);
     if (now >= admit_due_ns()) send_admits(now);
     if (now >= join_due_ns_) send_join(now);
     if (now >= status_due_ns_) send_status(now);
@@ -390,7 +390,7 @@ void Core::on_tick(std::int64_t now) {
 /// What others need first to believe the rest of the datagram.
 DatagramWriter& Core::begin_greeting(std::int64_t now) {
     DatagramWriter& writer = exchange_->begin_other(now);
-    exchange_->add_greetings(writer, greeting_flags(), now);
+    exchange_->belief().add_greetings(writer, greeting_flags(), now);
     return writer;
 }
 
@@ -400,7 +400,7 @@ void Core::send_greetings(std::int64_t now) {
     const std::int64_t nodes = config_.exchange.nodes;
     const std::int64_t gap = nodes > kCrowd ? kGreetNs * nodes : 0;
     const bool is_time = !is_member_ && now - joined_at_ns_ >= gap;
-    if (is_time && exchange_->owes_greetings(now)) send_join(now);
+    if (is_time && exchange_->belief().owes_greetings(now)) send_join(now);
     exchange_->send_greetings(greeting_flags(), now);
 }
 
@@ -415,11 +415,11 @@ void Core::send_join(std::int64_t now) {
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (exchange_->takes(node) && others_[node].has_admitted) join.admitted_by.insert(node);
     }
-    if (!is_member_) exchange_->greet_namesakes(now);
+    if (!is_member_) exchange_->belief().greet_namesakes(now);
     DatagramWriter& writer = exchange_->begin_other(now);
     // A greeting that found no room leaves with the next datagram, a text with the next join.
-    if (!exchange_->owes_greetings(now)) writer.add_about(config_.about);
-    exchange_->add_greetings(writer, greeting_flags(), now);
+    if (!exchange_->belief().owes_greetings(now)) writer.add_about(config_.about);
+    exchange_->belief().add_greetings(writer, greeting_flags(), now);
     writer.add_join(join);
     exchange_->send_other(now);
 }

@@ -15,34 +15,16 @@ static_assert(kLinePostWords <= most_batch_words(kLeastPayload));
 
 }  // namespace
 
-ExchangeCounters operator+(const ExchangeCounters& a, const ExchangeCounters& b) noexcept {
-    using C = ExchangeCounters;
-    ExchangeCounters sum = a;
-    for (std::uint64_t C::*count :
-         {&C::datagrams_sent, &C::datagrams_taken, &C::batches_sent, &C::batches_applied,
-          &C::retransmissions_sent, &C::probes_sent, &C::naks_sent, &C::repeated, &C::acks_alone,
-          &C::unsigned_, &C::signed_, &C::wrong_tag, &C::replayed, &C::forwarded, &C::no_member,
-          &C::strangers, &C::greetings_sent, &C::outside}) {
-        sum.*count += b.*count;
-    }
-    for (std::size_t i = 0; i < kRefusals; ++i) sum.refused[i] += b.refused[i];
-    return sum;
-}
-
 Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authenticator,
                    ExchangeEdge& edge, Outgoing& outgoing)
-    : config_(config),
-      authenticator_(authenticator),
-      edge_(edge),
+    : own_{config, edge, {}},
       outgoing_(outgoing),
       key_(authenticator.incarnation_key(
           IncarnationId{config.ring, config.node, config.incarnation, config.salt})),
       peers_(config.nodes),
-      greeter_(config.nodes, config.first_incarnation, config.seed),
-      namesakes_(config.nodes, config.first_incarnation, ~config.seed),
+      belief_(own_, authenticator),
       out_(config.most_batches, config.payload, config.first_sequence),
-      reached_by_(std::min(config.payload, config.sure)),
-      payload_(config.payload),
+      lengths_(config, out_),
       batch_(outgoing.lend(), kMostPayload),
       other_(outgoing.lend(), kMostPayload) {}
 
@@ -59,11 +41,11 @@ void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t fir
     close(peer.ended, now);
     if (peer.ended.incarnation == incarnation) peer.ended = Ended();  // it was not over
     peer.incarnation = incarnation;
-    peer.in = std::make_unique<InStream>(first, config_.most_batches, kMostBodyBytes);
+    peer.in = std::make_unique<InStream>(first, own_.config.most_batches, kMostBodyBytes);
     peer.is_deferred = false;
     peer.acked = first - 1;
     peer.open_bytes = peer.open_charged = 0;
-    peer.heard_ns = now;
+    belief_.note_heard(node, true, now);
     peer.round_trip = RoundTrip();
     peer.echo_next_ns = now;
     count_nak_backoff();
@@ -88,7 +70,7 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
         other.ended.others_have[node] = Ended::kUnsaid;
     }
     out_.drop(node);
-    find_payload();
+    lengths_.find();
     acks_due_.erase(node);
     if (acks_due_.empty()) ack_due_ns_ = kNever;
     differs_from_.erase(node);
@@ -105,7 +87,7 @@ void Exchange::release(unsigned node, std::int64_t now) {
 }
 
 std::uint64_t Exchange::applied(unsigned node) const noexcept {
-    return peers_[node].in ? peers_[node].in->applied() : config_.first_sequence - 1;
+    return peers_[node].in ? peers_[node].in->applied() : own_.config.first_sequence - 1;
 }
 
 std::size_t Exchange::memory_bytes() const noexcept {
@@ -129,7 +111,7 @@ Exchange::Peer* Exchange::member(const NodeIncarnation& named) noexcept {
 
 RetransmitTimes Exchange::times_of(const Peer& peer) const noexcept {
     RetransmitTimes times;
-    if (config_.is_reliable) {
+    if (own_.config.is_reliable) {
         times.least_probe_ns = kReliableProbeNs;
         times.least_nak_ns = kReliableNakNs;
     }
@@ -165,8 +147,8 @@ void Exchange::count_nak_backoff() {
         Peer& peer = peers_[node];
         if (!peer.in) continue;
         peer.nak_backoff_steps = 0;
-        for (unsigned n = (node + 1) % config_.nodes; n != config_.node;
-             n = (n + 1) % config_.nodes) {
+        for (unsigned n = (node + 1) % own_.config.nodes; n != own_.config.node;
+             n = (n + 1) % own_.config.nodes) {
             if (peers_[n].in) ++peer.nak_backoff_steps;
         }
         peer.in->set_times(times_of(peer), peer.nak_backoff_steps);
@@ -176,17 +158,29 @@ void Exchange::count_nak_backoff() {
 
 // ---- Sending
 
+std::uint64_t Exchange::admit(unsigned node, std::int64_t now) {
+    if (composing_ && lengths_.reaches(node) < open_payload_) send_batch(Length::as_needed, now);
+    const std::uint64_t first = out_.admit(node);
+    lengths_.find();
+    return first;
+}
+
+void Exchange::set_window(std::size_t charged) noexcept {
+    out_.set_window(std::max(charged, kLeastWindow * bytes_charged(kLeastPayload)));
+    lengths_.find();
+}
+
 Header Exchange::header(std::int64_t now) {
     Header header;
     header.tag_kind = key_.kind();
-    header.origin = config_.node;
-    header.ring = config_.ring;
-    header.incarnation = config_.incarnation;
-    header.salt = config_.salt;
+    header.origin = own_.config.node;
+    header.ring = own_.config.ring;
+    header.incarnation = own_.config.incarnation;
+    header.salt = own_.config.salt;
     header.number = number_;
     header.sent_ns = now;
     header.newest = static_cast<std::uint32_t>(out_.newest());
-    header.payload = static_cast<std::uint16_t>(reached_by_);
+    header.payload = static_cast<std::uint16_t>(lengths_.reached_by());
     return header;
 }
 
@@ -201,20 +195,20 @@ void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length,
     writer.restamp(number_, now, static_cast<std::uint32_t>(out_.newest()));
     const std::span<std::byte> datagram = writer.finish();
     key_.sign(number_, writer.covered(), IncarnationKey::Tag(writer.tag().data(), kTagBytes));
-    ++counters_.datagrams_sent;
+    ++own_.counters.datagrams_sent;
     writer.use(outgoing_.take_over(datagram, to));
 }
 
 bool Exchange::has_room(std::size_t words, unsigned spare) const noexcept {
     const std::size_t fits = composing_ ? batch_.record_room() : 0;
     if (words <= fits && spare == 0) return true;
-    const std::size_t full = most_batch_words(payload_);
+    const std::size_t full = most_batch_words(payload());
     const std::size_t begun = composing_ ? 1 : 0;
     const std::size_t left = words - std::min(words, fits);
     const std::size_t more = left <= full ? (left != 0 ? 1 : 0) : (left + full - 1) / full;
     // One place stays free: a node that gives this one up must still find the oldest batch with
     // others when the next one comes.
-    return out_.has_room(static_cast<std::uint32_t>(begun + more + spare + 1), payload_);
+    return out_.has_room(static_cast<std::uint32_t>(begun + more + spare + 1), payload());
 }
 
 void Exchange::write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
@@ -239,8 +233,8 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
 }
 
 void Exchange::compose(std::int64_t now) {
-    open_payload_ = payload_;
-    batch_.set_limit(payload_);
+    open_payload_ = payload();
+    batch_.set_limit(open_payload_);
     batch_.begin(header(now));
     composing_ = batch_.begin_batch(out_.next_sequence(), now);
     open_since_ns_ = now;
@@ -255,7 +249,7 @@ void Exchange::commit(std::int64_t now) {
 void Exchange::send_batch(Length length, std::int64_t now) {
     composing_ = false;
     out_.add(batch_.end_batch(), now);
-    ++counters_.batches_sent;
+    ++own_.counters.batches_sent;
     send(batch_, now, length);
 }
 
@@ -269,14 +263,14 @@ void Exchange::retransmit_batch(std::uint64_t sequence, std::uint8_t flags, std:
 
 void Exchange::send_retransmissions(std::int64_t now) {
     while (const auto sequence = out_.next_retransmission(now)) {
-        ++counters_.retransmissions_sent;
+        ++own_.counters.retransmissions_sent;
         retransmit_batch(*sequence, 0, now);
     }
 }
 
 DatagramWriter& Exchange::begin_other(std::int64_t now, std::size_t bytes) {
     // What was composed when datagrams were longer reaches those for whom it was.
-    other_.set_limit(std::clamp(bytes + kEnvelopeBytes, payload_, kMostPayload));
+    other_.set_limit(std::clamp(bytes + kEnvelopeBytes, payload(), kMostPayload));
     other_.begin(header(now));
     return other_;
 }
@@ -285,12 +279,29 @@ void Exchange::send_other(std::int64_t now) {
     send(other_, now);
 }
 
+void Exchange::send_other_at_length(std::int64_t now) {
+    if (!lengths_.is_unsure()) return send_other(now);
+    other_.set_limit(std::max(lengths_.own(), payload()));
+    send(other_, now, Length::full);
+}
+
+void Exchange::send_greetings(std::uint16_t flags, std::int64_t now) {
+    if (belief_.owes_greetings(now)) {
+        ++own_.counters.greetings_sent;
+        belief_.add_greetings(begin_other(now), flags, now);
+        send_other(now);
+    }
+    if (!belief_.owes_namesakes(now)) return;
+    belief_.add_to_namesakes(begin_other(now), flags, now);
+    if (!other_.is_empty()) send(other_, now, Length::as_needed, OutgoingDatagram::To::namesakes);
+}
+
 // ---- Acknowledging
 
 void Exchange::owe_ack(Peer& peer, bool at_once, std::int64_t now) {
     const auto node = static_cast<unsigned>(&peer - peers_.data());
     acks_due_.insert(node);
-    const bool is_much = published(node) - peer.acked >= config_.most_batches / kAcksAWindow ||
+    const bool is_much = published(node) - peer.acked >= own_.config.most_batches / kAcksAWindow ||
                          peer.open_bytes >= kMostWindowBytes / kAcksAWindow ||
                          peer.open_charged >= out_.window() / kAcksAWindow;
     ack_due_ns_ = std::min(ack_due_ns_, at_once || is_much ? now : now + kAckNs);
@@ -321,7 +332,7 @@ void Exchange::add_echo(DatagramWriter& writer, std::int64_t now) {
     if (echo_to_ < 0) return;
     Peer& peer = peers_[static_cast<std::size_t>(echo_to_)];
     const Echo echo{NodeIncarnation::of(static_cast<std::uint16_t>(echo_to_), peer.incarnation),
-                    peer.heard_sent_ns, now - peer.heard_ns};
+                    peer.heard_sent_ns, now - belief_.heard_ns(static_cast<unsigned>(echo_to_))};
     if (!writer.add_echo(echo)) return;
     echo_to_ = -1;
     peer.echo_next_ns = now + kEchoNs;
@@ -331,30 +342,29 @@ void Exchange::add_echo(DatagramWriter& writer, std::int64_t now) {
 
 void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     Datagram datagram;
-    Refusal refusal = read_datagram(bytes, config_.ring, kMostPayload, datagram);
+    Refusal refusal = read_datagram(bytes, own_.config.ring, kMostPayload, datagram);
     const Header& header = datagram.header();
-    if (refusal == Refusal::none && header.origin >= config_.nodes) refusal = Refusal::node;
-    if (refusal != Refusal::none) return note_refusal(refusal, bytes);
-    if (header.origin == config_.node) return meet_namesake(datagram, now);
-    std::optional<IncarnationKey> fresh;
-    const Standing standing = standing_of(datagram, fresh);
-    if (standing == Standing::refused) return;
+    if (refusal == Refusal::none && header.origin >= own_.config.nodes) refusal = Refusal::node;
+    if (refusal != Refusal::none) return belief_.note_refusal(refusal, bytes);
+    if (header.origin == own_.config.node) return belief_.meet_namesake(datagram, now);
+    Belief::Fresh fresh;
+    const Belief::Standing standing = belief_.standing_of(datagram, fresh);
+    if (standing == Belief::Standing::refused) return;
     Sections sections;
     if (refusal = read_sections(datagram, sections); refusal != Refusal::none) {
-        return note_refusal(refusal, bytes);
+        return belief_.note_refusal(refusal, bytes);
     }
     Peer& peer = peers_[header.origin];
-    if (standing == Standing::stranger) [[unlikely]] {
-        if (!meet(header, sections, fresh ? *fresh : *peer.key, now)) return;
+    if (standing == Belief::Standing::stranger) [[unlikely]] {
+        if (!belief_.meet(header, sections, fresh, now)) return;
     }
-    ++counters_.datagrams_taken;
-    hear_of_payload(peer, header, bytes.size());
-    if (peer.in && peer.incarnation == header.incarnation) {
-        peer.heard_ns = now;
+    ++own_.counters.datagrams_taken;
+    lengths_.hear(header, bytes.size());
+    const bool is_its = peer.in && peer.incarnation == header.incarnation;
+    belief_.note_heard(header.origin, is_its, now);
+    if (is_its) {
         peer.heard_sent_ns = header.sent_ns;
         if (now >= peer.echo_next_ns) echo_to_ = header.origin;
-    } else {
-        peer.spoke_ns = now;
     }
     for (const Section& section : sections) take_section(header, section, now);
     if (peer.in && peer.incarnation == header.incarnation) {
@@ -371,7 +381,7 @@ void Exchange::take_section(const Header& header, const Section& section, std::i
     switch (section.type()) {
         case SectionType::batch:
             if (!is_member) {
-                ++counters_.no_member;
+                ++own_.counters.no_member;
                 return;
             }
             return take_batch(header.origin, Batch(section),
@@ -388,25 +398,25 @@ void Exchange::take_section(const Header& header, const Section& section, std::i
             return;
         case SectionType::greeting:
             for (const Greeting& greeting : list_of<Greeting>(section)) {
-                take_greeting(header, greeting, nullptr, now);
+                belief_.take_greeting(header, greeting, now);
             }
             return;
         case SectionType::padding:
         case SectionType::about: return;
-        default: return edge_.on_section(header, section, now);
+        default: return own_.edge.on_section(header, section, now);
     }
 }
 
 void Exchange::take_in(unsigned origin, InStream& stream, bool is_deferred, const Batch& batch,
                        std::int64_t now) {
-    if (!batch.is_inside(config_.bank_bytes)) {
-        ++counters_.outside;
+    if (!batch.is_inside(own_.config.bank_bytes)) {
+        ++own_.counters.outside;
         return;
     }
     switch (stream.offer(batch.sequence(), batch.body(), now)) {
         case InStream::Offer::taken: break;
-        case InStream::Offer::known: ++counters_.repeated; return;
-        default: ++counters_.outside; return;
+        case InStream::Offer::known: ++own_.counters.repeated; return;
+        default: ++own_.counters.outside; return;
     }
     if (!is_deferred) apply_in_order(origin, stream, now);
 }
@@ -415,10 +425,10 @@ void Exchange::apply_in_order(unsigned origin, InStream& stream, std::int64_t no
     while (const auto body = stream.take()) {
         const Batch batch(*body);
         RMEM_CHECK_IF(false, batch.sequence() == stream.applied());
-        ++counters_.batches_applied;
+        ++own_.counters.batches_applied;
         peers_[origin].open_bytes += body->size();
         peers_[origin].open_charged += bytes_charged(body->size() + kEnvelopeBytes);
-        edge_.apply(origin, batch, now);
+        own_.edge.apply(origin, batch, now);
     }
 }
 
@@ -426,7 +436,7 @@ void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once,
     Peer& peer = peers_[origin];
     take_in(origin, *peer.in, peer.is_deferred, batch, now);
     // Of a repeated one, too: the last ack may have been lost.
-    if (edge_.behind(origin) == 0) owe_ack(peer, ack_at_once, now);
+    if (own_.edge.behind(origin) == 0) owe_ack(peer, ack_at_once, now);
 }
 
 void Exchange::has_published(unsigned node, std::int64_t now) {
@@ -435,21 +445,21 @@ void Exchange::has_published(unsigned node, std::int64_t now) {
 
 void Exchange::take_forwarded(const ForwardedBatch& forwarded, std::int64_t now) {
     const MemberIncarnation origin = forwarded.origin();
-    if (origin.node >= peers_.size() || origin.node == config_.node) return;
+    if (origin.node >= peers_.size() || origin.node == own_.config.node) return;
     Peer& peer = peers_[origin.node];
     if (peer.in && peer.incarnation == origin.incarnation) {
         take_batch(origin.node, forwarded.batch(), false, now);
     } else if (peer.ended.stream && peer.ended.incarnation == origin.incarnation) {
         take_in(origin.node, *peer.ended.stream, peer.ended.is_deferred, forwarded.batch(), now);
     } else {
-        ++counters_.no_member;
+        ++own_.counters.no_member;
     }
 }
 
 void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now) {
     const bool has_ended = (section.flags() & Section::kEnded) != 0;
     for (const Ack& ack : list_of<Ack>(section)) {
-        if (is_me(ack.origin)) {
+        if (own_.is_me(ack.origin)) {
             out_.on_ack(from, widened(ack.up_to, out_.acked_by(from)), now);
         } else {
             take_position(from, ack, has_ended, now);
@@ -460,7 +470,7 @@ void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now
 void Exchange::take_naks(const Section& section, std::int64_t now) {
     const bool from_anybody = (section.flags() & Section::kFromAnybody) != 0;
     for (const Nak& nak : list_of<Nak>(section)) {
-        if (is_me(nak.origin)) {
+        if (own_.is_me(nak.origin)) {
             out_.on_nak(widened(nak.first, out_.newest()), nak.count, now);
         } else if (from_anybody && nak.origin.node < peers_.size()) {
             forward(nak.origin.node, nak, now);
@@ -482,7 +492,7 @@ void Exchange::forward(unsigned node, const Nak& nak, std::int64_t now) {
     for (std::uint64_t n = 0; n < std::min<std::uint64_t>(nak.count, kMostForwarded); ++n) {
         const auto body = stream->body(first + n);
         if (body.empty() || first + n > stream->applied()) continue;
-        ++counters_.forwarded;
+        ++own_.counters.forwarded;
         begin_other(now, kSectionHeadBytes + ForwardedBatch::kHeadBytes + body.size());
         other_.add_forwarded({origin, incarnation}, body);
         send(other_, now);
@@ -491,7 +501,7 @@ void Exchange::forward(unsigned node, const Nak& nak, std::int64_t now) {
 
 void Exchange::take_echoes(const Header& header, const Section& section, std::int64_t now) {
     for (const Echo& echo : list_of<Echo>(section)) {
-        if (!is_me(echo.node)) continue;
+        if (!own_.is_me(echo.node)) continue;
         RoundTrip& round_trip = peers_[header.origin].round_trip;
         if (round_trip.add({echo.sent_ns, echo.held_ns, header.sent_ns, now})) {
             note_round_trip(header.origin);
@@ -508,7 +518,7 @@ void Exchange::send_naks(unsigned node, InStream& stream, std::uint64_t incarnat
     const NodeIncarnation origin =
         NodeIncarnation::of(static_cast<std::uint16_t>(node), incarnation);
     stream.send_naks(now, [&](std::uint64_t first, std::uint64_t count) {
-        ++counters_.naks_sent;
+        ++own_.counters.naks_sent;
         other_.add_nak(
             {origin, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)}, flags);
     });
@@ -541,19 +551,19 @@ void Exchange::on_tick(std::int64_t now) {
         Peer& peer = peers_[node];
         if (peer.in) send_naks(node, *peer.in, peer.incarnation, 0, now);
         if (!peer.ended.stream) continue;
-        if (now - peer.ended.since_ns >= 2 * config_.hear_ns) {
+        if (now - peer.ended.since_ns >= 2 * own_.config.hear_ns) {
             close(peer.ended, now);
         } else {
             send_naks(node, *peer.ended.stream, peer.ended.incarnation, Section::kFromAnybody, now);
         }
     }
     if (const auto sequence = out_.probe(now)) {
-        ++counters_.probes_sent;
+        ++own_.counters.probes_sent;
         retransmit_batch(*sequence, Section::kAckAtOnce, now);
     }
     send_retransmissions(now);
     if (now >= ack_due_ns_ && !acks_due_.empty()) {
-        ++counters_.acks_alone;
+        ++own_.counters.acks_alone;
         begin_other(now);
         send(other_, now);
     }

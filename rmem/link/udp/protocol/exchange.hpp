@@ -26,14 +26,13 @@
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
 
 #include "rmem/base/time.hpp"
-#include "rmem/link/udp/protocol/authenticator.hpp"
-#include "rmem/link/udp/protocol/datagram.hpp"
+#include "rmem/link/udp/protocol/belief.hpp"
+#include "rmem/link/udp/protocol/datagram_lengths.hpp"
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
-#include "rmem/link/udp/protocol/greeter.hpp"
+#include "rmem/link/udp/protocol/exchange_own.hpp"
 #include "rmem/link/udp/protocol/in_stream.hpp"
 #include "rmem/link/udp/protocol/out_stream.hpp"
 #include "rmem/link/udp/protocol/outgoing.hpp"
-#include "rmem/link/udp/protocol/replay_window.hpp"
 #include "rmem/link/udp/protocol/round_trip.hpp"
 
 #include <array>
@@ -47,91 +46,12 @@
 
 namespace rmem::udp {
 
-inline constexpr std::uint32_t kMostWindow = 1024;  ///< batches; a power of two
-inline constexpr std::int64_t kAckNs = 20'000;      ///< time an ack waits for a datagram to ride on
+inline constexpr std::int64_t kAckNs = 20'000;  ///< time an ack waits for a datagram to ride on
 inline constexpr std::int64_t kEchoNs =
     100'000;  ///< between echoes to one node: round trips change slowly
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until that part of a window is unacknowledged: a quarter
 inline constexpr std::uint64_t kMostForwarded = 32;  ///< batches for one NAK
-/// Time that the believed incarnation of a node has to be silent before another process's can take
-/// its place.
-inline constexpr std::int64_t kNamesakeNs = 150'000'000;
-
-struct ExchangeConfig {
-    std::uint16_t node = 0;
-    unsigned nodes = 1;
-    std::uint64_t ring = 0;               ///< hash of name and configuration
-    std::uint64_t incarnation = 1;        ///< its number
-    std::uint64_t first_incarnation = 1;  ///< of this process: its incarnation
-    std::uint64_t salt = 0;               ///< random, of this incarnation
-    std::uint64_t seed = 1;               ///< random, of this incarnation
-    std::uint64_t bank_bytes = 0;
-    std::size_t payload = kDefaultPayload;     ///< of the longest datagram that reaches this node
-    std::size_t sure = kDefaultPayload;        ///< the same before one as long has come
-    std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
-    bool is_reliable = false;                  ///< what carries datagrams retransmits by itself
-    /// Of each incarnation's stream, the same at all nodes: tests begin where the 32 bits that
-    /// datagrams carry wrap.
-    std::uint64_t first_sequence = 1;
-    /// By then a survivor has said what it has of a node that is dead here; in twice that what they
-    /// have is left as it is.
-    std::int64_t hear_ns = 200'000'000;
-};
-
-/// What happened, each a count.
-struct ExchangeCounters {
-    std::uint64_t datagrams_sent = 0, datagrams_taken = 0;
-    std::uint64_t batches_sent = 0, batches_applied = 0;
-    std::uint64_t retransmissions_sent = 0;  ///< because of a NAK
-    std::uint64_t probes_sent = 0;           ///< because nobody answered
-    std::uint64_t naks_sent = 0;             ///< ranges that this node lacked
-    std::uint64_t repeated = 0;              ///< batches that came again
-    std::uint64_t acks_alone = 0;            ///< datagrams with nothing but acknowledgements
-    std::array<std::uint64_t, kRefusals> refused{};  ///< as datagram.hpp says why
-    std::uint64_t unsigned_ = 0, signed_ = 0, wrong_tag = 0, replayed = 0;
-    std::uint64_t forwarded = 0;  ///< batches of dead nodes, to nodes that lacked them
-    std::uint64_t no_member = 0;  ///< of a node or an incarnation that is no member here
-    std::uint64_t strangers = 0;  ///< datagrams of incarnations that are not believed
-    std::uint64_t greetings_sent = 0;
-    std::uint64_t outside = 0;  ///< batches beyond the bank, the window or the size
-
-    friend RMEM_API ExchangeCounters operator+(const ExchangeCounters& a,
-                                               const ExchangeCounters& b) noexcept;
-};
-
-/// What is refused, and is worth telling people.
-enum class Odd : std::uint8_t {
-    wrong_key,      ///< a tag by another key
-    no_tag,         ///< no tag, and a key is set here
-    not_expected,   ///< a tag, and no key is set here
-    other_version,  ///< of this link
-    /// Another ring's, or one with other settings; with its text about them, if it has one.
-    other_ring,
-    namesake,  ///< another process speaks as this node, and is of now
-    count_
-};
-
-class ExchangeEdge {
-public:
-    ExchangeEdge() = default;
-    virtual ~ExchangeEdge() = default;
-    ExchangeEdge(const ExchangeEdge&) = delete;
-    ExchangeEdge& operator=(const ExchangeEdge&) = delete;
-
-    /// The next batch of a member; all of it lies inside the bank.
-    virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
-    /// Number of batches of the node that the bank is behind what apply() was given. None when its
-    /// incarnation is over.
-    virtual std::uint64_t behind(unsigned) const { return 0; }
-    /// A section that is not the exchange's, of a node whose datagram is authentic, member or not.
-    virtual void on_section(const Header& header, const Section& section, std::int64_t now) = 0;
-    /// A member that is believed says: another incarnation has this node's number. 0: the
-    /// datagram's origin itself has it.
-    virtual void on_taken(const Header&, const Greeting&, std::int64_t) {}
-    /// The datagram that is read now is odd. `text` is a stranger's.
-    virtual void on_odd(Odd, const Header&, std::string_view) {}
-};
 
 class RMEM_API Exchange {
 public:
@@ -142,26 +62,9 @@ public:
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    // ---- Believing
-    /// It is asked to prove itself, if it is there.
-    void greet(unsigned node, std::int64_t now) { greeter_.owe(node, 0, now); }
-    bool owes_greetings(std::int64_t now) const noexcept { return now >= greeter_.due_ns(); }
-    std::int64_t greet_due_ns() const noexcept {
-        return std::min(greeter_.due_ns(), namesakes_.due_ns());
-    }
-    /// Adds the greetings that are owed. `flags`: Greeting's.
-    void add_greetings(DatagramWriter& writer, std::uint16_t flags, std::int64_t now);
+    Belief& belief() noexcept { return belief_; }
+    const Belief& belief() const noexcept { return belief_; }
     void send_greetings(std::uint16_t flags, std::int64_t now);
-    /// Asks the process that has this node's number, if there is one.
-    void greet_namesakes(std::int64_t now) { namesakes_.owe(config_.node, 0, now); }
-    /// The incarnation of the node that is believed; 0: none.
-    std::uint64_t believed(unsigned node) const noexcept {
-        return peers_[node].is_believed ? peers_[node].believed_id->incarnation : 0;
-    }
-    /// That incarnation has to prove itself again.
-    void doubt(unsigned node, std::uint64_t incarnation) noexcept;
-    /// The same for nodes that were silent since then.
-    void doubt_silent_since(std::int64_t then);
 
     // ---- Members
     /// From the next own batch on the node is a receiver; returns that batch's sequence. What is
@@ -208,9 +111,9 @@ public:
     /// What receivers' hosts have for own batches under way, in bytes as charged.
     void set_window(std::size_t charged) noexcept;
     /// Of the longest datagram that is sent now.
-    std::size_t payload() const noexcept { return payload_; }
+    std::size_t payload() const noexcept { return lengths_.longest(); }
     /// Batches of that length under way at most.
-    std::uint32_t window() const noexcept { return out_.window(payload_); }
+    std::uint32_t window() const noexcept { return out_.window(payload()); }
 
     // ---- Own writes
     /// Whether `words` words, in one write, would not go beyond the window.
@@ -262,14 +165,10 @@ public:
     std::uint64_t applied(unsigned node) const noexcept;
     /// Up to where its stream is published in the bank: up to there it is acknowledged.
     std::uint64_t published(unsigned node) const noexcept {
-        return applied(node) - edge_.behind(node);
+        return applied(node) - own_.edge.behind(node);
     }
     const RoundTrip& round_trip(unsigned node) const noexcept { return peers_[node].round_trip; }
-    /// When the last authentic datagram of the member came; the time of begin() before the first.
-    std::int64_t heard_ns(unsigned node) const noexcept { return peers_[node].heard_ns; }
-    /// This node did not run for `away_ns`, and heard nobody: that is not held against the others.
-    void excuse(std::int64_t away_ns, std::int64_t now) noexcept;
-    const ExchangeCounters& counters() const noexcept { return counters_; }
+    const ExchangeCounters& counters() const noexcept { return own_.counters; }
     /// Of this object, the peers and their streams.
     std::size_t memory_bytes() const noexcept;
 
@@ -297,29 +196,19 @@ private:
     /// Another node, as far as this one knows it.
     struct Peer {
         std::uint64_t incarnation = 0;  ///< of the incarnation whose stream is taken
-        bool is_believed = false;       ///< `believed_id` is
-        std::optional<IncarnationId>
-            believed_id;  ///< that was believed last; the key is that incarnation's
-        std::optional<IncarnationKey> key;
-        ReplayWindow replays;
-        std::int64_t spoke_ns = 0;  ///< of an incarnation that is believed and no member: when last
         RoundTrip round_trip;
         std::unique_ptr<InStream> in;  ///< null: no member
         bool is_deferred = false;
         std::uint64_t acked = 0;                       ///< what it was told that we have
         std::size_t open_bytes = 0, open_charged = 0;  ///< of batches applied since
-        std::size_t payload = kDefaultPayload;         ///< of the longest datagram that reaches it
         Ended ended;                                   ///< its former incarnation
-        std::int64_t heard_ns = 0;
-        std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
+        std::int64_t heard_sent_ns = 0;                ///< the send time of its newest datagram
         std::int64_t echo_next_ns = 0;
         unsigned nak_backoff_steps =
             0;  ///< members between it and this node in the order of the ring
     };
 
     Header header(std::int64_t now);
-    void find_payload() noexcept;
-    void hear_of_payload(Peer& peer, const Header& header, std::size_t bytes) noexcept;
     enum class Length : bool { as_needed, full };
     void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed,
               OutgoingDatagram::To to = OutgoingDatagram::To::all_nodes);
@@ -330,17 +219,6 @@ private:
     void add_acks(DatagramWriter& writer);
     void add_echo(DatagramWriter& writer, std::int64_t now);
 
-    enum class Standing : std::uint8_t { refused, stranger, believed };
-    Standing standing_of(const Datagram& datagram, std::optional<IncarnationKey>& fresh);
-    [[nodiscard]] bool is_tagged(const Datagram& datagram, const IncarnationKey& key);
-    void note_refusal(Refusal refusal, std::span<const std::byte> bytes);
-    bool meet(const Header& header, const Sections& sections, const IncarnationKey& key,
-              std::int64_t now);
-    void meet_namesake(const Datagram& datagram, std::int64_t now);
-    void send_to_namesakes(std::uint16_t flags, std::int64_t now);
-    bool take_greeting(const Header& header, const Greeting& greeting, const IncarnationKey* key,
-                       std::int64_t now);
-    void believe(const Header& header, const IncarnationKey& key, std::int64_t now);
     void take_section(const Header& header, const Section& section, std::int64_t now);
     void take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now);
     void take_forwarded(const ForwardedBatch& forwarded, std::int64_t now);
@@ -360,21 +238,15 @@ private:
     void find_slowest();
     void count_nak_backoff();
     RetransmitTimes times_of(const Peer& peer) const noexcept;
-    bool is_me(const NodeIncarnation& named) const noexcept {
-        return named == NodeIncarnation::of(config_.node, config_.incarnation);
-    }
     Peer* member(const NodeIncarnation& named) noexcept;
 
-    const ExchangeConfig config_;
-    const Authenticator& authenticator_;
-    ExchangeEdge& edge_;
+    ExchangeOwn own_;
     Outgoing& outgoing_;
     const IncarnationKey key_;
     std::vector<Peer> peers_;
-    Greeter greeter_, namesakes_;
+    Belief belief_;
     OutStream out_;
-    std::size_t reached_by_;          ///< the longest datagram that has come, or is believed to
-    std::size_t payload_;             ///< of the longest datagram that is sent now
+    DatagramLengths lengths_;
     std::int64_t open_since_ns_ = 0;  ///< while composing
     std::size_t open_payload_ = 0;    ///< the same when the open batch was begun
 
@@ -387,7 +259,6 @@ private:
     int echo_to_ = -1;  ///< who was heard last, and not told so
     std::int64_t ack_due_ns_ = kNever;
     unsigned slowest_ = 0;  ///< member with the longest round trip: the own stream's timers are its
-    ExchangeCounters counters_;
 };
 
 }  // namespace rmem::udp

@@ -18,13 +18,13 @@ void Exchange::close(Ended& ended, std::int64_t now) {
         const bool owes = has == Ended::kUnsaid && !ended.heirs.contains(other);
         if (has != ended.position && !owes) differs_from_.insert(other);
     }
-    ended.told_until_ns = now + config_.hear_ns;
+    ended.told_until_ns = now + own_.config.hear_ns;
 }
 
 bool Exchange::is_completed(unsigned node, std::int64_t now) const noexcept {
     const Ended& ended = peers_[node].ended;
     const std::int64_t since = now - ended.since_ns;
-    if (!ended.stream || since >= 2 * config_.hear_ns) return true;
+    if (!ended.stream || since >= 2 * own_.config.hear_ns) return true;
     for (unsigned other = 0; other < peers_.size(); ++other) {
         if (other == node || !peers_[other].in) continue;
         const std::uint64_t has = ended.others_have[other];
@@ -32,8 +32,8 @@ bool Exchange::is_completed(unsigned node, std::int64_t now) const noexcept {
         if (has != Ended::kUnsaid || ended.heirs.contains(other)) return false;
         // It may never have taken that stream; it has not if there was none.
         const bool was_none =
-            ended.heirs.empty() && ended.stream->newest() < config_.first_sequence;
-        if (!was_none && since < config_.hear_ns) return false;
+            ended.heirs.empty() && ended.stream->newest() < own_.config.first_sequence;
+        if (!was_none && since < own_.config.hear_ns) return false;
     }
     return true;
 }
@@ -84,7 +84,7 @@ void Exchange::take_position(unsigned from, const Ack& ack, bool has_ended, std:
     } else {
         ended.others_have[from] = position;
         if (position != ended.position && peers_[from].in) differs_from_.insert(from);
-        ended.told_until_ns = std::max(ended.told_until_ns, now + config_.hear_ns / 2);
+        ended.told_until_ns = std::max(ended.told_until_ns, now + own_.config.hear_ns / 2);
     }
 }
 

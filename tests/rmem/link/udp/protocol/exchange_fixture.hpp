@@ -114,7 +114,7 @@ public:
         const Weather weather_then = std::exchange(weather, Weather{});
         for (const auto& host : all) {
             for (unsigned other = 0; other < all.size(); ++other) {
-                if (other != host->id) host->exchange.greet(other, now);
+                if (other != host->id) host->exchange.belief().greet(other, now);
             }
         }
         run(now + 1'000'000);
@@ -186,7 +186,7 @@ public:
             collect();
             std::int64_t next = until;
             for (const auto& host : all) {
-                next = std::min({next, host->exchange.due_ns(), host->exchange.greet_due_ns()});
+                next = std::min({next, host->exchange.due_ns(), host->exchange.belief().due_ns()});
             }
             if (!under_way.empty()) next = std::min(next, under_way.begin()->first);
             now = std::max(now, next);
@@ -198,7 +198,7 @@ public:
                 collect();
             }
             for (const auto& host : all) {
-                if (host->exchange.greet_due_ns() <= now) host->exchange.send_greetings(0, now);
+                if (host->exchange.belief().due_ns() <= now) host->exchange.send_greetings(0, now);
                 if (host->exchange.due_ns() <= now) host->exchange.on_tick(now);
                 collect();
             }

@@ -439,7 +439,7 @@ TEST(Exchange, believes_no_incarnation_for_what_it_said_in_another_session) {
             alone.exchange.send_greetings(0, hosts.now);
         }
     }
-    EXPECT_EQ(alone.exchange.believed(0), 0U);
+    EXPECT_EQ(alone.exchange.belief().believed(0), 0U);
     EXPECT_EQ(alone.exchange.counters().datagrams_taken, 0U);
     EXPECT_GT(alone.exchange.counters().strangers, 0U);
     EXPECT_TRUE(alone.applied.empty());
@@ -454,10 +454,10 @@ TEST(Exchange, takes_nothing_that_an_incarnation_had_sent_before_it_was_believed
     hosts.write_word(0, 0, 666);
     const std::vector<std::byte> held_back = hosts.sent().back();
     hosts.is_cut = [](unsigned, unsigned) { return false; };
-    hosts[1].doubt(0, 100);
-    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    hosts[1].belief().doubt(0, 100);
+    hosts[1].belief().greet(0, hosts.now += kGreetAgainNs);
     hosts.run(hosts.now + 40'000);
-    ASSERT_EQ(hosts[1].believed(0), 100U);
+    ASSERT_EQ(hosts[1].belief().believed(0), 100U);
     hosts[1].on_datagram(held_back, hosts.now);
     EXPECT_TRUE(hosts.all[1]->applied.empty());
     EXPECT_EQ(hosts[1].counters().replayed, 1U);
@@ -465,17 +465,17 @@ TEST(Exchange, takes_nothing_that_an_incarnation_had_sent_before_it_was_believed
 
 TEST(Exchange, believes_an_incarnation_again_only_for_a_new_answer) {
     Hosts hosts(2);
-    hosts[1].doubt(0, 100);
-    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    hosts[1].belief().doubt(0, 100);
+    hosts[1].belief().greet(0, hosts.now += kGreetAgainNs);
     hosts.run(hosts.now + 1'000'000);
     const auto greetings = hosts.sent();
-    ASSERT_EQ(hosts[1].believed(0), 100U);
-    hosts[1].doubt(0, 100);
+    ASSERT_EQ(hosts[1].belief().believed(0), 100U);
+    hosts[1].belief().doubt(0, 100);
     for (const auto& datagram : greetings) hosts[1].on_datagram(datagram, hosts.now);
-    EXPECT_EQ(hosts[1].believed(0), 0U);
-    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    EXPECT_EQ(hosts[1].belief().believed(0), 0U);
+    hosts[1].belief().greet(0, hosts.now += kGreetAgainNs);
     hosts.run(hosts.now + 1'000'000);
-    EXPECT_EQ(hosts[1].believed(0), 100U) << "it is there, and answers again";
+    EXPECT_EQ(hosts[1].belief().believed(0), 100U) << "it is there, and answers again";
 }
 
 TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_silent) {
@@ -486,7 +486,7 @@ TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_sile
         const auto second = std::make_unique<Hosts::Host>(hosts, config);
         const auto speak = [&](std::int64_t for_ns) {
             for (const std::int64_t end = hosts.now + for_ns; hosts.now < end;) {
-                second->exchange.greet(1, hosts.now);
+                second->exchange.belief().greet(1, hosts.now);
                 second->exchange.send_greetings(0, hosts.now);
                 hosts.run(hosts.now + 1'000'000);
                 // What is for the number is heard by both.
@@ -500,9 +500,9 @@ TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_sile
             hosts[0].send_other(hosts.now);
             speak(kNamesakeNs / 3);
         }
-        EXPECT_EQ(hosts[1].believed(0), 100U);
+        EXPECT_EQ(hosts[1].belief().believed(0), 100U);
         speak(kNamesakeNs + 3 * kGreetAgainNs);
-        EXPECT_EQ(hosts[1].believed(0), incarnation);
+        EXPECT_EQ(hosts[1].belief().believed(0), incarnation);
     }
 }
 
