@@ -548,7 +548,7 @@ void Engine::keep(std::int64_t now) {
     take_locked(Outbox::Take::all, Leaving::all, now);
     keep_roster(now);
     roster_.lose_unless([&](unsigned node) {
-        return core_.exchange().takes(node) || !core_.exchange().is_completed(node, now);
+        return core_.exchange().takes(node) || !core_.exchange().ended().is_completed(node, now);
     });
     keep_carrier(now);
     keep_oddities(now);

@@ -23,7 +23,7 @@
 ///                                 progress                     kKeepNs
 ///   a delayed write (faults)      its delay                    Outbox::on_time
 ///   an acknowledgement            kAckNs, or a quarter of a    any datagram; Exchange::on_tick
-///                                 window (exchange.hpp)
+///                                 window (peers.hpp)
 ///
 /// Load: kLoad commits without a wait, none longer than kLazyNs after the one before has left: for
 /// a later one nothing could have waited. Half of it is remembered over a wait, nothing over

@@ -33,6 +33,12 @@ bool Belief::is_tagged(const Datagram& datagram, const IncarnationKey& key) {
     return false;
 }
 
+bool Belief::has_key(const Datagram& datagram) {
+    const TagKind kind = datagram.header().tag_kind;
+    return authenticator_.check(static_cast<std::uint8_t>(kind)) == Authenticator::Kind::fine &&
+           is_tagged(datagram, authenticator_.incarnation_key(id_of(datagram.header()), kind));
+}
+
 Belief::Standing Belief::standing_of(const Datagram& datagram, Fresh& fresh) {
     const Header& header = datagram.header();
     switch (authenticator_.check(static_cast<std::uint8_t>(header.tag_kind))) {
@@ -71,11 +77,7 @@ void Belief::note_refusal(Refusal refusal, std::span<const std::byte> bytes) {
     if (read_datagram(bytes, header.ring, kMostPayload, datagram) != Refusal::none) return;
     Sections sections;
     if (read_sections(datagram, sections) != Refusal::none) return;
-    const auto kind = static_cast<std::uint8_t>(header.tag_kind);
-    const bool can_check = authenticator_.check(kind) == Authenticator::Kind::fine;
-    if (!can_check ||
-        !is_tagged(datagram, authenticator_.incarnation_key(id_of(header), header.tag_kind)))
-        return;
+    if (!has_key(datagram)) return;
     const auto text = (*sections.begin()).body();
     own_.edge.on_odd(Odd::other_ring, header,
                      {reinterpret_cast<const char*>(text.data()), text.size()});
@@ -162,12 +164,8 @@ void Belief::meet_namesake(const Datagram& datagram, std::int64_t now) {
                         header.incarnation <= own_.config.incarnation;
     if (is_own && header.incarnation != own_.config.incarnation) return;
     if (is_own && header.salt == own_.config.salt) return;
-    const auto kind = static_cast<std::uint8_t>(header.tag_kind);
-    if (authenticator_.check(kind) != Authenticator::Kind::fine) return;
-    if (!is_tagged(datagram, authenticator_.incarnation_key(id_of(header), header.tag_kind)))
-        return;
     Sections sections;
-    if (read_sections(datagram, sections) != Refusal::none) return;
+    if (!has_key(datagram) || read_sections(datagram, sections) != Refusal::none) return;
     for (const Section& section : sections) {
         if (section.type() != SectionType::greeting) continue;
         for (const Greeting& greeting : list_of<Greeting>(section)) {

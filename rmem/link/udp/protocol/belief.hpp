@@ -111,6 +111,8 @@ private:
     };
 
     [[nodiscard]] bool is_tagged(const Datagram& datagram, const IncarnationKey& key);
+    /// By its incarnation's key, which is not kept.
+    [[nodiscard]] bool has_key(const Datagram& datagram);
     bool take_greeting(const Header& header, const Greeting& greeting, const IncarnationKey* key,
                        std::int64_t now);
     void believe(const Header& header, const IncarnationKey& key, std::int64_t now);

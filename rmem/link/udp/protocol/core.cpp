@@ -147,7 +147,7 @@ void Core::end_served(std::int64_t now) {
 /// Of two that have different banks, since nobody could give what one of them lacks of a node that
 /// is dead, the lower one stands. True when this node goes.
 bool Core::resolve_differences(std::int64_t now) {
-    const NodeSet differs = exchange_->differs_from();
+    const NodeSet differs = exchange_->ended().differs_from();
     bool goes = false;
     differs.for_each([&](unsigned node) { goes = goes || (node < me() && view_.contains(node)); });
     if (goes) {
@@ -376,7 +376,8 @@ void Core::on_tick(std::int64_t now) {
     note_absence(now);
     given_.clear();
     exchange_->on_tick(now);
-    if (is_member_ && !exchange_->differs_from().empty() && resolve_differences(now)) return;
+    if (is_member_ && !exchange_->ended().differs_from().empty() && resolve_differences(now))
+        return;
     if (now >= look_due_ns_ || now >= status_due_ns_) look_for_the_dead(now);
     if (now >= exchange_->belief().due_ns()) send_greetings(now);
     if (now >= admit_due_ns()) send_admits(now);
@@ -454,7 +455,7 @@ void Core::send_status(Status::State state, std::int64_t now) {
     const bool has_about = statuses_++ % kStatusesAnAbout == 0;
     if (has_about) writer.add_about(config_.about);
     writer.add_status(status);
-    exchange_->add_ended(writer, now);
+    exchange_->ended().add_to(writer, now);
     has_about ? exchange_->send_other_at_length(now) : exchange_->send_other(now);
 }
 

@@ -15,7 +15,7 @@ bool Core::admit(unsigned node, std::uint64_t incarnation, std::int64_t now) {
     if (incarnation != other.incarnation) {
         leave(node, now);
         // First the survivors agree on what there is of the former incarnation.
-        if (!exchange_->is_completed(node, now)) return false;
+        if (!exchange_->ended().is_completed(node, now)) return false;
         Other fresh;
         fresh.incarnation = incarnation;
         fresh.heard_joining_ns = other.heard_joining_ns;
@@ -47,7 +47,7 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const bool is_over = others_[node].ended && others_[node].incarnation == header.incarnation;
     if (is_over && is_member_) return send_refusal(node, join.cookie, now);
     // An old join: what was applied of that incarnation is not to be applied again.
-    if (is_over && exchange_->has_applied_ended(node, header.incarnation))
+    if (is_over && exchange_->ended().has_applied(node, header.incarnation))
         return next_incarnation(now);
     // Where many join at a time, answers to each join of each would be more than anybody can read.
     const bool knows = join.admitted_by.contains(me()) && is_connected(node, header.incarnation);
@@ -150,12 +150,12 @@ void Core::advance_joining(std::int64_t now) {
     leave_other_rings(now);
     if (must_restart_) return next_incarnation(now);
     if (!all_have_admitted()) return;
-    if (exchange_->differs_from().contains(welcomed_->donor)) return next_incarnation(now);
+    if (exchange_->ended().differs_from().contains(welcomed_->donor)) return next_incarnation(now);
     const auto applied = [this](unsigned node) { return exchange_->applied(node); };
-    if (taker_->is_complete(applied) && exchange_->all_completed(now) && knows_rings()) {
+    if (taker_->is_complete(applied) && exchange_->ended().all_completed(now) && knows_rings()) {
         // What others gave of it, or it wrote in a part of the ring that is not the donor's, may be
         // in no bank but this one.
-        if (!exchange_->agrees_on_ended(welcomed_->donor)) return next_incarnation(now);
+        if (!exchange_->ended().agrees(welcomed_->donor)) return next_incarnation(now);
         NodeSet view;
         for (unsigned node = 0; node < others_.size(); ++node) {
             if (exchange_->takes(node) && is_of_ring(node)) view.insert(node);
@@ -273,7 +273,7 @@ void Core::on_snapshot_request(const Header& header, const SnapshotRequest& requ
     if (!is_connected(header.origin, header.incarnation)) return;
     // A node that comes after a death gets nothing more of that node: the bank must have all that
     // any survivor has.
-    if (!exchange_->all_completed(now)) return;
+    if (!exchange_->ended().all_completed(now)) return;
     exchange_->close_ended(now);
     // What is begun leaves first: the own position then covers what the bank holds. A request that
     // is not answered is made again.

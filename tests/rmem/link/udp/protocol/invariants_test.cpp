@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace rmem::udp {
 
@@ -21,11 +22,8 @@ struct PlantedBug {
     }
     static void owe_too_many(Greeter& greeter) { greeter.owed_.resize(kMostGreetings + 1); }
     static void put_unnoticed(InStream& in) { in.history_.put(in.next_, body_of(in.next_)); }
-    static void apply(Exchange& exchange, unsigned origin, const Batch& batch, std::int64_t now) {
-        InStream& in = *exchange.peers_.at(origin).in;
-        in.offer(in.applied() + 1, batch.body(), now);
-        exchange.apply_in_order(origin, in, now);
-    }
+    static void believe_itself(Belief& belief) { belief.believe({}, *belief.nodes_[1].key, 0); }
+    static void owe_ack(Peers& peers, unsigned node) { peers.owe_ack(node, true, 0); }
     static void forget_itself(Core& core) { core.view_.erase(core.me()); }
     static void apply(Core& core, unsigned origin, const Batch& batch, std::int64_t now) {
         core.apply(origin, batch, now);
@@ -58,6 +56,22 @@ private:
     DatagramWriter writer_{buffer_};
 };
 
+/// The parts of node 0's exchange.
+struct Parts {
+    struct Edge final : ExchangeEdge {
+        void apply(unsigned, const Batch&, std::int64_t) override {}
+        void on_section(const Header&, const Section&, std::int64_t) override {}
+    };
+
+    Edge edge;
+    Authenticator authenticator;
+    ExchangeOwn own{Hosts::config_of(0, 2, 8), edge, {}};
+    OutStream out{8, kMostBytes};
+    Belief belief{own, authenticator};
+    Peers peers{own, out, belief};
+    EndedStreams ended{own.config, peers};
+};
+
 TEST(BatchHistoryDeathTest, checks_that_a_batch_has_a_sequence) {
     BatchHistory history(8, kMostBytes, kMostBytes);
     EXPECT_BROKEN_WHERE_CHECKED(static_cast<void>(history.put(0, body_of(0))));
@@ -78,10 +92,38 @@ TEST(InStreamDeathTest, checks_that_what_it_gives_was_offered) {
     EXPECT_BROKEN(PlantedBug::put_unnoticed(in); static_cast<void>(in.take()));
 }
 
-TEST(ExchangeDeathTest, checks_that_a_stream_is_applied_in_its_order) {
+TEST(BeliefDeathTest, checks_that_a_node_believes_no_incarnation_of_itself) {
     Hosts hosts(2);
+    EXPECT_BROKEN(PlantedBug::believe_itself(hosts[0].belief()));
+}
+
+TEST(DatagramLengthsDeathTest, checks_that_no_datagram_is_to_be_shorter_than_the_shortest) {
+    ExchangeConfig config;
+    config.payload = kLeastPayload - 1;
+    const OutStream out(8, kMostBytes);
+    EXPECT_BROKEN(DatagramLengths(config, out).find());
+}
+
+TEST(PeersDeathTest, checks_that_a_stream_is_applied_in_its_order) {
+    Parts parts;
     SomeBatch third(3);
-    EXPECT_BROKEN_WHERE_CHECKED(PlantedBug::apply(hosts[0], 1, third.get(), hosts.now));
+    parts.peers.begin(1, 101, 1, 0);
+    TakenStream& stream = parts.peers.stream(1);
+    stream.in->offer(1, third.get().body(), 0);
+    EXPECT_BROKEN_WHERE_CHECKED(parts.peers.apply_in_order(1, stream, 0));
+}
+
+TEST(PeersDeathTest, checks_that_only_members_are_owed_an_ack) {
+    Parts parts;
+    std::vector<std::byte> buffer(kDefaultPayload);
+    DatagramWriter writer(buffer);
+    EXPECT_BROKEN(PlantedBug::owe_ack(parts.peers, 1); parts.peers.add_acks(writer));
+}
+
+TEST(EndedStreamsDeathTest, checks_that_no_stream_of_a_member_has_ended) {
+    Parts parts;
+    parts.peers.begin(1, 101, 1, 0);
+    EXPECT_BROKEN(parts.ended.end(1, {}, {}, 0));
 }
 
 TEST(CoreDeathTest, checks_that_a_member_is_in_its_view) {
