@@ -2,6 +2,7 @@
 #include "rmem/stores/page_watch.hpp"
 
 #include "rmem/base/at_fork.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/stores/signal_chain.hpp"
 
@@ -60,6 +61,12 @@ protected:
     std::span<std::byte> pages(std::size_t first, std::size_t count) const noexcept {
         const std::size_t from = std::min(first * kPageBytes, view_.size());
         return view_.subspan(from, std::min(count * kPageBytes, view_.size() - from));
+    }
+    /// Tells of a page. What needs no protection any more.
+    std::span<std::byte> tell(const OnStore& on_store, std::size_t page) const {
+        const std::span<std::byte> free = pages(page, on_store(page));
+        RMEM_CHECK(!free.empty());
+        return free;
     }
     /// False: nothing came.
     bool await(std::initializer_list<int> descriptors, std::int64_t ns) const noexcept {
@@ -130,7 +137,7 @@ public:
                 const auto place = static_cast<std::uintptr_t>(asked[i].arg.pagefault.address);
                 const std::size_t page =
                     (place - reinterpret_cast<std::uintptr_t>(view_.data())) / kPageBytes;
-                set_protected(pages(page, on_store(page)), false);
+                set_protected(tell(on_store, page), false);
             }
         }
     }
@@ -199,7 +206,7 @@ public:
             std::uint64_t bits = stored_[i].exchange(0, std::memory_order_acq_rel);
             for (; bits != 0; bits &= bits - 1) {
                 const std::size_t page = i * kBits + static_cast<unsigned>(std::countr_zero(bits));
-                const auto part = pages(page, on_store(page));
+                const auto part = tell(on_store, page);
                 ::mprotect(part.data(), part.size(), PROT_READ | PROT_WRITE);
             }
         }

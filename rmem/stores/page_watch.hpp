@@ -10,6 +10,7 @@
 ///                vm.unprivileged_userfaultfd=1)
 ///   mprotect     elsewhere, as in most containers: the storing thread itself unprotects the page,
 ///                in the handler of a signal. To read(2) a protected page is EFAULT
+/// Invariants: a page that was told of is unprotected.
 /// Fork: in a child the mapping is for loads alone; a store ends the child.
 /// Thread safety: wake() from any thread, the rest from one.
 /// Progress: a store into a protected page waits for the thread that calls wait().

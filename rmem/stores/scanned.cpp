@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/stores/scanned.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/segment.hpp"
 
@@ -196,6 +197,7 @@ void ScannedStores::compare(HotPage& hot) {
 bool ScannedStores::has_cooled(const HotPage& hot) {
     const bool is_quiet = now_ns_ - changed_ns_ >= kHotNs;
     if (now_ns_ - hot.changed_ns < kHotNs || (!is_quiet && hot_.size() <= kFewPages)) return false;
+    RMEM_CHECK(is_hot_[hot.page]);
     const std::size_t begin = hot.page * kPageBytes;
     if (!watch_->protect(hot.page)) return false;
     // Something may have been stored before that.
@@ -226,6 +228,7 @@ void ScannedStores::send() {
         first = i;
     }
     const std::size_t sent = taker_.forward(runs_);
+    RMEM_CHECK(sent <= runs_.size());
     if (sent != runs_.size()) {
         is_whole_ = false;
         const auto* const from = reinterpret_cast<const std::uint32_t*>(runs_[sent].data.data());

@@ -17,6 +17,8 @@
 ///   3. compare these, but for the sync words
 ///   4. send what differs, then the sync words as they were in 1
 ///
+/// Invariants: a page is compared once in a look: it is in the list while it is hot. What the taker
+///     has sent is of what it was given.
 /// Thread safety: as rmem/stores/stores.hpp; set_sync() and await_taken() from any thread.
 /// Progress: what finds no room is looked for once more in the next look.
 /// Errors: as Twin's and watch_pages().

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/stores/trapped_view.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/stores/debugger.hpp"
 #include "rmem/stores/signal_chain.hpp"
 
@@ -210,6 +211,7 @@ bool TrappedView::covers(std::uint64_t address, std::size_t bytes) const noexcep
 }
 
 void TrappedView::store(std::uint64_t address, const void* from, std::size_t bytes) noexcept {
+    RMEM_CHECK(covers(address, bytes));
     taker_.put(address - begin_, from, bytes);
 }
 

@@ -19,6 +19,7 @@
 ///             then it is read from the program's file.
 /// The kernel  does not store through the view: read(2) into it is EFAULT. write(2) from it works.
 /// Fork        a child's store ends the child, with a line on stderr: the memory is its parent's.
+/// Invariants  what the taker is given lies in the view, whole.
 /// Source      x86-64 alone; elsewhere the constructor throws Error(invalid_argument).
 /// Thread safety: any thread stores; the object is one thread's.
 

@@ -7,6 +7,7 @@
 
 #include "rmem/ring/bank.hpp"
 #include "tests/rmem/stores/two_mappings.hpp"
+#include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 
 #include <fcntl.h>
@@ -53,6 +54,31 @@ struct ScannedStoresTest : ::testing::TestWithParam<PageWatchKind> {
         return taker.taken();
     }
 };
+
+// All of it in the child that the check ends: what it forks from may not store there.
+TEST(PageWatchDeathTest, unprotects_each_page_that_it_tells_of) {
+    EXPECT_BROKEN({
+        const TwoMappings memory;
+        const auto watch =
+            stores::watch_pages({memory.bank(), TwoMappings::kBytes}, PageWatchKind::mprotect);
+        *static_cast<volatile std::byte*>(memory.bank()) = std::byte{1};
+        watch->wait(0, [](std::size_t) { return std::size_t{0}; });
+    });
+}
+
+TEST(ScannedStoresDeathTest, send_what_was_found_and_no_more) {
+    RingName name;
+    name.may_be_left();
+    EXPECT_BROKEN({
+        const auto ring =
+            Ring::open(name.config(2, LinkKind::ring, kScannedBytes), Deadline::never());
+        StoringTaker taker(ring->bank(0));
+        taker.untrue = 1;
+        ScannedStores scanned(*ring, 0, taker, PageWatchKind::mprotect);
+        *static_cast<volatile std::byte*>(scanned.memory()) = std::byte{1};
+        static_cast<void>(scanned.await_taken(Deadline::never()));
+    });
+}
 
 INSTANTIATE_TEST_SUITE_P(By, ScannedStoresTest,
                          ::testing::Values(PageWatchKind::userfaultfd, PageWatchKind::mprotect),

@@ -7,6 +7,7 @@
 #include "rmem/stores/trapped_view.hpp"
 
 #include "tests/rmem/stores/two_mappings.hpp"
+#include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 
 #include <gmock/gmock.h>
@@ -89,6 +90,12 @@ void set_handler(void (*handler)(int, siginfo_t*, void*), int flags,
 void fault() {
     static volatile int* nowhere = nullptr;
     static_cast<void>(*nowhere);
+}
+
+TEST_F(TrappedViews, hand_on_nothing_that_lies_outside) {
+    stores::TrappedView view(memory.view(), memory.bank(), taker);
+    const auto end = reinterpret_cast<std::uint64_t>(memory.view().data()) + TwoMappings::kBytes;
+    EXPECT_BROKEN(view.store(end - 2, "word", 4));
 }
 
 TEST_F(TrappedViews, a_handler_that_the_program_had_before_gets_its_own_faults) {
