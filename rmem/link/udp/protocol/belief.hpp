@@ -94,8 +94,6 @@ public:
     /// This node did not run for `away_ns`, and heard nobody: that is not held against the others.
     void excuse(std::int64_t away_ns, std::int64_t now) noexcept;
 
-    std::size_t memory_bytes() const noexcept { return nodes_.capacity() * sizeof(Node); }
-
 private:
     friend struct PlantedBug;  ///< a test's, which a check finds
 

@@ -179,11 +179,6 @@ public:
     /// Over all incarnations.
     ExchangeCounters exchange_counters() const noexcept { return former_ + exchange_->counters(); }
     const CoreCounters& counters() const noexcept { return counters_; }
-    /// Of this object, the others and the streams; without what a joining node or its donor needs,
-    /// and without datagrams on their way out.
-    std::size_t memory_bytes() const noexcept {
-        return sizeof *this + others_.capacity() * sizeof(Other) + exchange_->memory_bytes();
-    }
 
 private:
     friend struct PlantedBug;  ///< a test's, which a check finds

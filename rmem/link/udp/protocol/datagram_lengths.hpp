@@ -69,8 +69,6 @@ public:
         RMEM_CHECK(kLeastPayload <= longest_ && longest_ <= own_);
     }
 
-    std::size_t memory_bytes() const noexcept { return reach_.capacity() * sizeof reach_[0]; }
-
 private:
     const std::size_t own_, sure_;
     const OutStream& out_;

@@ -55,14 +55,6 @@ TakenStream* EndedStreams::awaited(unsigned node, std::int64_t now) {
     return ended.in ? &ended : nullptr;
 }
 
-std::int64_t EndedStreams::nak_due_ns() const noexcept {
-    std::int64_t due = kNever;
-    for (const Ended& ended : ended_) {
-        if (ended.in) due = std::min(due, ended.in->nak_due_ns());
-    }
-    return due;
-}
-
 void EndedStreams::take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now) {
     if (ack.origin.node >= ended_.size()) return;
     Ended& ended = ended_[ack.origin.node];
@@ -123,15 +115,6 @@ bool EndedStreams::agrees(unsigned node) const noexcept {
     return std::all_of(ended_.begin(), ended_.end(), [&](const Ended& ended) {
         return !ended.has_begun() || ended.others_have[node] == ended.applied();
     });
-}
-
-std::size_t EndedStreams::memory_bytes() const noexcept {
-    std::size_t bytes = ended_.capacity() * sizeof(Ended);
-    for (const Ended& ended : ended_) {
-        bytes += ended.others_have.capacity() * sizeof(std::uint64_t);
-        bytes += ended.in ? ended.in->memory_bytes() : 0;
-    }
-    return bytes;
 }
 
 }  // namespace rmem::udp

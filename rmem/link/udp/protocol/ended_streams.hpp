@@ -40,7 +40,7 @@ public:
     }
     /// The node's, if it is awaited still.
     TakenStream* awaited(unsigned node, std::int64_t now);
-    std::int64_t nak_due_ns() const noexcept;
+    const TakenStream& stream(unsigned node) const noexcept { return ended_[node]; }
     /// How far another survivor has the stream of a node that is dead here.
     void take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now);
     /// Says in the datagram how far ended streams are here.
@@ -64,8 +64,6 @@ public:
     bool has_applied(unsigned node, std::uint64_t incarnation) const noexcept {
         return ended_[node].incarnation == incarnation && ended_[node].has_begun();
     }
-
-    std::size_t memory_bytes() const noexcept;
 
 private:
     struct Ended : TakenStream {

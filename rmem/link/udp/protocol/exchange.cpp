@@ -47,11 +47,6 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
     lengths_.find();
 }
 
-std::size_t Exchange::memory_bytes() const noexcept {
-    return sizeof *this + out_.memory_bytes() + belief_.memory_bytes() + lengths_.memory_bytes() +
-           peers_.memory_bytes() + ended_.memory_bytes();
-}
-
 // ---- Sending
 
 std::uint64_t Exchange::admit(unsigned node, std::int64_t now) {
@@ -339,8 +334,11 @@ std::int64_t Exchange::due_ns() const noexcept {
 }
 
 std::int64_t Exchange::repair_due_ns() const noexcept {
-    const std::int64_t probe = out_.probes() != 0 ? out_.probe_due_ns() : kNever;
-    return std::min({probe, peers_.nak_due_ns(), ended_.nak_due_ns()});
+    std::int64_t due = out_.probes() != 0 ? out_.probe_due_ns() : kNever;
+    for (unsigned node = 0; node < own_.config.nodes; ++node) {
+        due = std::min({due, peers_.stream(node).nak_due_ns(), ended_.stream(node).nak_due_ns()});
+    }
+    return due;
 }
 
 void Exchange::on_tick(std::int64_t now) {

@@ -143,8 +143,6 @@ public:
     std::uint64_t published(unsigned node) const noexcept { return peers_.published(node); }
     const RoundTrip& round_trip(unsigned node) const noexcept { return peers_.round_trip(node); }
     const ExchangeCounters& counters() const noexcept { return own_.counters; }
-    /// Of this object, the peers and their streams.
-    std::size_t memory_bytes() const noexcept;
 
 private:
     Header header(std::int64_t now);

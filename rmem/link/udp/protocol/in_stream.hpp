@@ -63,9 +63,6 @@ public:
         return history_.find(sequence);
     }
 
-    /// Of this object, and what it has taken.
-    std::size_t memory_bytes() const noexcept { return sizeof *this + history_.memory_bytes(); }
-
     // ---- NAKs
     /// `steps`: how far this node comes behind the first that sends a NAK.
     void set_times(const RetransmitTimes& times, unsigned steps) noexcept {

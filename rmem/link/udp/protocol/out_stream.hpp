@@ -93,11 +93,6 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> probe(std::int64_t now) noexcept;
     void set_times(const RetransmitTimes& times) noexcept { times_ = times; }
 
-    /// What it has taken, beside the object itself.
-    std::size_t memory_bytes() const noexcept {
-        return history_.memory_bytes() + again_.capacity() * sizeof(Again);
-    }
-
 private:
     struct Again {
         std::int64_t sent_ns = INT64_MIN;  ///< again, last

@@ -9,13 +9,10 @@
 namespace rmem::udp {
 
 void Peers::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now) {
-    Peer& peer = peers_[node];
+    Peer& peer = peers_[node] = Peer();
     peer.incarnation = incarnation;
     peer.in = std::make_unique<InStream>(first, own_.config.most_batches, kMostBodyBytes);
-    peer.is_deferred = false;
     peer.acked = first - 1;
-    peer.open_bytes = peer.open_charged = 0;
-    peer.round_trip = RoundTrip();
     peer.echo_next_ns = now;
     count_nak_backoff();
 }
@@ -35,12 +32,6 @@ void Peers::release(unsigned node, std::int64_t now) {
     apply_in_order(node, peer, now);
     // Of many that become members together most have written nothing yet, and all hear each answer.
     if (published(node) != peer.acked) owe_ack(node, true, now);
-}
-
-std::size_t Peers::memory_bytes() const noexcept {
-    std::size_t bytes = peers_.capacity() * sizeof(Peer);
-    for (const Peer& peer : peers_) bytes += peer.in ? peer.in->memory_bytes() : 0;
-    return bytes;
 }
 
 // ---- Batches
@@ -73,14 +64,6 @@ void Peers::apply_in_order(unsigned origin, TakenStream& stream, std::int64_t no
         peers_[origin].open_charged += bytes_charged(body->size() + kEnvelopeBytes);
         own_.edge.apply(origin, batch, now);
     }
-}
-
-std::int64_t Peers::nak_due_ns() const noexcept {
-    std::int64_t due = kNever;
-    for (const Peer& peer : peers_) {
-        if (peer.in) due = std::min(due, peer.in->nak_due_ns());
-    }
-    return due;
 }
 
 // ---- Acks and echoes

@@ -25,11 +25,9 @@
 
 namespace rmem::udp {
 
-inline constexpr std::int64_t kAckNs = 20'000;  ///< time an ack waits for a datagram to ride on
-inline constexpr std::int64_t kEchoNs =
-    100'000;  ///< between echoes to one node: round trips change slowly
-inline constexpr std::uint32_t kAcksAWindow =
-    4;  ///< or until that part of a window is unacknowledged: a quarter
+inline constexpr std::int64_t kAckNs = 20'000;    ///< time an ack waits for a datagram to ride on
+inline constexpr std::uint32_t kAcksAWindow = 4;  ///< or until a window's quarter is unacknowledged
+inline constexpr std::int64_t kEchoNs = 100'000;  ///< between two to a node: they change slowly
 
 /// The stream of one incarnation of a node, as far as it was brought here.
 struct TakenStream {
@@ -39,6 +37,7 @@ struct TakenStream {
     bool is(const MemberIncarnation& named) const noexcept {
         return incarnation == named.incarnation;
     }
+    std::int64_t nak_due_ns() const noexcept { return in ? in->nak_due_ns() : kNever; }
 
     std::uint64_t incarnation = 0;
     std::unique_ptr<InStream> in;  ///< null: nothing of it is taken
@@ -63,6 +62,7 @@ public:
         return peer.in && peer.is(named) ? &peer : nullptr;
     }
     TakenStream& stream(unsigned node) noexcept { return peers_[node]; }
+    const TakenStream& stream(unsigned node) const noexcept { return peers_[node]; }
     void defer(unsigned node) noexcept { peers_[node].is_deferred = true; }
     void release(unsigned node, std::int64_t now);
     /// It is a member, and its stream is applied.
@@ -87,7 +87,6 @@ public:
     void has_published(unsigned node, std::int64_t now) {
         if (takes(node)) owe_ack(node, false, now);
     }
-    std::int64_t nak_due_ns() const noexcept;
 
     // ---- Acks, echoes, round trips
     std::int64_t ack_due_ns() const noexcept { return ack_due_ns_; }
@@ -98,8 +97,6 @@ public:
     /// A member's echo of this node.
     void take_echo(const Header& header, const Echo& echo, std::int64_t now);
     const RoundTrip& round_trip(unsigned node) const noexcept { return peers_[node].round_trip; }
-
-    std::size_t memory_bytes() const noexcept;
 
 private:
     friend struct PlantedBug;  ///< a test's, which a check finds
