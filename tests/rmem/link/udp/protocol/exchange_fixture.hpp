@@ -228,4 +228,20 @@ private:
     std::deque<std::vector<std::byte>> sent_;
 };
 
+/// The parts of node 0's exchange.
+struct Parts {
+    struct Edge final : ExchangeEdge {
+        void apply(unsigned, const Batch&, std::int64_t) override {}
+        void on_section(const Header&, const Section&, std::int64_t) override {}
+    };
+
+    Edge edge;
+    Authenticator authenticator;
+    ExchangeOwn own{Hosts::config_of(0, 2, 8), edge, {}};
+    OutStream out{8, kMostBodyBytes};
+    Belief belief{own, authenticator};
+    Peers peers{own, out, belief};
+    EndedStreams ended{own.config, peers};
+};
+
 }  // namespace rmem::udp

@@ -56,22 +56,6 @@ private:
     DatagramWriter writer_{buffer_};
 };
 
-/// The parts of node 0's exchange.
-struct Parts {
-    struct Edge final : ExchangeEdge {
-        void apply(unsigned, const Batch&, std::int64_t) override {}
-        void on_section(const Header&, const Section&, std::int64_t) override {}
-    };
-
-    Edge edge;
-    Authenticator authenticator;
-    ExchangeOwn own{Hosts::config_of(0, 2, 8), edge, {}};
-    OutStream out{8, kMostBytes};
-    Belief belief{own, authenticator};
-    Peers peers{own, out, belief};
-    EndedStreams ended{own.config, peers};
-};
-
 TEST(BatchHistoryDeathTest, checks_that_a_batch_has_a_sequence) {
     BatchHistory history(8, kMostBytes, kMostBytes);
     EXPECT_BROKEN_WHERE_CHECKED(static_cast<void>(history.put(0, body_of(0))));
