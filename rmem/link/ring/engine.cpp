@@ -158,7 +158,7 @@ void RingEngine::step(bool for_fifo, EngineLogs::Which logs) noexcept {
 }
 
 void RingEngine::pass_by_wire(bool for_fifo) {
-    if (logs_.peek_news()) {
+    if (!logs_.news().empty() && logs_.peek_news()) {
         backlog_.begin(arrival_.is_watched());
         logs_.feed([this](unsigned r, const LogReader::Entry& entry) {
             if (!backlog_.add(r, entry)) transit_.depart(r, entry);

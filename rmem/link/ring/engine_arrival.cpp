@@ -3,7 +3,6 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
-#include "rmem/base/marks.hpp"
 #include "rmem/ring/waiting.hpp"
 
 namespace rmem {
@@ -53,12 +52,6 @@ void EngineArrival::come_round(const LogReader& log, unsigned rank, const LogRea
     own_.set_applied(rank, entry.next);
 }
 
-void EngineArrival::bring(const LogReader& log, const Flight& flight, unsigned node) {
-    if (flight.stored_ns == 0) store(log, flight.entry, node);
-    RMEM_MARK("ring.stored-when-due");
-    static_cast<void>(note(node, own_.rank, flight, flight.due_ns));
-}
-
 void EngineArrival::store_ahead(const Coming& coming) {
     RMEM_CHECK_IF(false, !is_ahead());
     const Applying applying(applier_, coming.offset, coming.bytes / kWordBytes);
@@ -81,7 +74,6 @@ void EngineArrival::wake_node() const noexcept {
     }
 }
 
-/// What a log holds by now, into a node's bank.
 void EngineArrival::store(const LogReader& log, const LogReader::Entry& entry,
                           unsigned node) const {
     std::array<std::uint32_t, kMaxRecordWords> words;
@@ -92,7 +84,6 @@ void EngineArrival::store(const LogReader& log, const LogReader::Entry& entry,
                        (record.flags & LogRecord::kFlagFirst) != 0);
 }
 
-/// Measures and counts a write that is in a node's bank now, and wakes those that want it.
 std::optional<BoundViolation> EngineArrival::note(unsigned node, unsigned rank,
                                                   const Flight& flight, std::int64_t due_ns) {
     const LogRecord& record = flight.entry.record;

@@ -57,8 +57,11 @@ public:
         if (checker_) checker_->wrote(record.offset, record.words, record.written_ns);
     }
     void come_round(const LogReader& log, unsigned rank, const LogReader::Entry& entry);
-    /// One that is due at a node, which has what lies below `has` of the log.
-    void bring(const LogReader& log, const Flight& flight, unsigned node);
+    /// What a log holds by now, into a node's bank.
+    void store(const LogReader& log, const LogReader::Entry& entry, unsigned node) const;
+    /// Measures and counts a write that is in a node's bank now, and wakes those that want it.
+    std::optional<BoundViolation> note(unsigned node, unsigned rank, const Flight& flight,
+                                       std::int64_t due_ns);
 
     /// As soon as it is due, before the model says so.
     void store_ahead(const Coming& coming);
@@ -94,10 +97,6 @@ private:
         unsigned node = 0;
         std::int64_t at_ns = 0;  ///< 0: there is none
     };
-
-    void store(const LogReader& log, const LogReader::Entry& entry, unsigned node) const;
-    std::optional<BoundViolation> note(unsigned node, unsigned rank, const Flight& flight,
-                                       std::int64_t due_ns);
 
     EngineNode& own_;
     const EngineMembers& members_;

@@ -18,10 +18,8 @@ constexpr std::int64_t kRestNs = 20'000;       // at least, since the wire was q
 }  // namespace
 
 EngineLogs::EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members)
-    : own_(own), wire_(wire), members_(members), is_delivered_(own.ranks) {
-    ranks_.reserve(own_.ranks);
-    for (unsigned r = 0; r < own_.ranks; ++r)
-        ranks_.push_back({LogReader(own_.ring.log(r)), Flights(), {}, 0, 0});
+    : own_(own), wire_(wire), members_(members), ranks_(own.ranks), is_delivered_(own.ranks) {
+    for (unsigned r = 0; r < own_.ranks; ++r) logs_.emplace_back(own_.ring.log(r));
     news_.reserve(own_.ranks);
 }
 
@@ -30,7 +28,7 @@ std::int64_t EngineLogs::restart() {
     in_flight_ = 0;
     std::int64_t oldest = own_.time.now();
     for (unsigned r = 0; r < own_.ranks; ++r) {
-        LogReader& log = ranks_[r].log;
+        LogReader& log = logs_[r];
         ranks_[r].flights = Flights();
         log.seek(std::max(applied_of(own_.ring, own_.node, r), log.oldest()));
         pass(r, log.position());
@@ -65,7 +63,7 @@ bool EngineLogs::has_any_news() {
 }
 
 bool EngineLogs::has_news(unsigned rank) {
-    LogReader& log = ranks_[rank].log;
+    LogReader& log = logs_[rank];
     if (!log.refresh()) return false;
     if (wire_.takes_time()) {
         pass_quiet(rank);
@@ -89,7 +87,7 @@ bool EngineLogs::has_news(unsigned rank) {
 /// Of a node that was away: what its bank has, and had left the wire before that was quiet, it need
 /// not read.
 void EngineLogs::pass_quiet(unsigned rank) noexcept {
-    LogReader& log = ranks_[rank].log;
+    LogReader& log = logs_[rank];
     if (written(rank) - log.position() < kUnitsAway || !flights(rank).empty()) return;
     TimingProfile profile = own_.config.timing;
     profile.promised_ns = 0;  // what the wire needs is asked for
@@ -101,7 +99,7 @@ void EngineLogs::pass_quiet(unsigned rank) noexcept {
 }
 
 bool EngineLogs::peek(unsigned rank, LogReader::Entry& entry) {
-    LogReader& log = ranks_[rank].log;
+    LogReader& log = logs_[rank];
     const LogRecord& record = entry.record;
     LogReader::Found found = log.peek(entry);
     // Where the writer has brought it long ago: what the wire does now does not depend on it.
@@ -142,12 +140,12 @@ bool EngineLogs::is_in_bank(const LogRecord& record) const noexcept {
 
 std::uint64_t EngineLogs::take_up(unsigned rank, const LogReader::Entry& entry) {
     Rank& read = ranks_[rank];
-    RMEM_CHECK_IF(false, read.log.position() == entry.position);
+    RMEM_CHECK_IF(false, logs_[rank].position() == entry.position);
     Flight flight;
     flight.entry = entry;
     flight.before = std::exchange(read.fed, entry.next);
     if (entry.record.offset < own_.config.user_bytes) read.users_end = entry.next;
-    read.log.pass(entry);
+    logs_[rank].pass(entry);
     add_flight(rank, flight);
     return read.flights.end() - 1;
 }
@@ -164,8 +162,7 @@ void EngineLogs::drop_before(unsigned rank, std::uint64_t until) noexcept {
 bool EngineLogs::is_claimed(unsigned rank) const noexcept {
     // (5) - this acquire-load synchronizes-with the release-stores delivery.cpp (5), delivery.cpp
     // (8) and delivery.cpp (9)
-    const std::uint32_t claimer =
-        ranks_[rank].log.header().deliverer.load(std::memory_order_acquire);
+    const std::uint32_t claimer = logs_[rank].header().deliverer.load(std::memory_order_acquire);
     return claimer != 0 && !members_.was_found_dead(rank, claimer);
 }
 
@@ -178,7 +175,7 @@ void EngineLogs::note_idleness() noexcept {
         const bool is_member = slot.state.load(std::memory_order_relaxed) ==
                                static_cast<std::uint32_t>(RankState::joined);
         const auto deliverer =
-            ranks_[r].log.header().deliverer.load(std::memory_order_relaxed);  // enough: as above
+            logs_[r].header().deliverer.load(std::memory_order_relaxed);  // enough: as above
         const auto incarnation =
             slot.incarnation.load(std::memory_order_relaxed);  // enough: as above
         is_idle = !is_member || deliverer != 0 || members_.was_found_dead(r, incarnation);
@@ -194,7 +191,7 @@ bool EngineLogs::is_idle() const noexcept {
 
 std::uint64_t EngineLogs::written(unsigned rank) const noexcept {
     // relaxed is enough: it is compared, and run() looks before it reads
-    return ranks_[rank].log.header().head.load(std::memory_order_relaxed);
+    return logs_[rank].header().head.load(std::memory_order_relaxed);
 }
 
 std::uint64_t EngineLogs::written_in_all() const noexcept {
@@ -208,8 +205,7 @@ std::uint64_t EngineLogs::written_in_all() const noexcept {
 bool EngineLogs::lacks_writes(bool own) const noexcept {
     for (unsigned r = 0; r < own_.ranks; ++r) {
         // relaxed is enough: a hint, as is the position that is looked at
-        const bool is_brought =
-            ranks_[r].log.header().deliverer.load(std::memory_order_relaxed) != 0;
+        const bool is_brought = logs_[r].header().deliverer.load(std::memory_order_relaxed) != 0;
         if (is_delivered_[r].get() || (!own && (r == own_.rank || is_brought))) continue;
         if (applied_of(own_.ring, own_.node, r) < written(r)) return true;
     }

@@ -43,8 +43,8 @@ public:
 
     EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members);
 
-    LogReader& operator[](unsigned rank) noexcept { return ranks_[rank].log; }
-    const LogReader& operator[](unsigned rank) const noexcept { return ranks_[rank].log; }
+    LogReader& operator[](unsigned rank) noexcept { return logs_[rank]; }
+    const LogReader& operator[](unsigned rank) const noexcept { return logs_[rank]; }
 
     // ---- Reading
     /// Goes to what the bank lacks. Returns the time of the oldest write in it, now() at most.
@@ -100,7 +100,6 @@ private:
     friend struct PlantedBug;  ///< a test's, which a check finds
 
     struct Rank {
-        LogReader log;
         Flights flights;
         LogReader::Entry next;  // if it has news
         std::uint64_t fed = 0;
@@ -120,6 +119,7 @@ private:
     EngineNode& own_;
     const EngineWire& wire_;
     EngineMembers& members_;
+    std::vector<LogReader> logs_;  // of each rank: each run looks at all, so they lie together
     std::vector<Rank> ranks_;
     std::uint64_t in_flight_ = 0;
     std::vector<Hint<bool>> is_delivered_;  // of each rank: at the last look at all
@@ -140,7 +140,7 @@ void EngineLogs::feed(Take&& take) {
         }
         Rank& rank = ranks_[*first];
         take(*first, rank.next);
-        if (!rank.log.refresh() || !peek(*first, rank.next)) news_.erase(first);
+        if (!logs_[*first].refresh() || !peek(*first, rank.next)) news_.erase(first);
     }
 }
 

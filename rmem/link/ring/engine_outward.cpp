@@ -2,6 +2,7 @@
 #include "rmem/link/ring/engine_outward.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/marks.hpp"
 
 namespace rmem {
 
@@ -141,12 +142,15 @@ bool EngineOutward::bring(const Write& write) {
 /// Stores it into the node's bank, which has what lies below `has`.
 void EngineOutward::put(const Write& write, std::uint64_t has) {
     RMEM_CHECK_IF(false, brings_ && has <= write.flight.entry.position);
-    arrival_.bring(logs_[own_.rank], write.flight, write.node);
+    const Flight& flight = write.flight;
+    if (flight.stored_ns == 0) arrival_.store(logs_[own_.rank], flight.entry, write.node);
+    RMEM_MARK("ring.stored-when-due");
+    static_cast<void>(arrival_.note(write.node, own_.rank, flight, flight.due_ns));
     // (6) - this release-exchange synchronizes-with the acquire-load rmem/ring/applied.hpp (1);
     // relaxed is enough where it fails: nobody else applies what is claimed
     own_.ring.node(write.node)
         .applied[own_.rank]
-        .compare_exchange_strong(has, write.flight.entry.next, std::memory_order_release,
+        .compare_exchange_strong(has, flight.entry.next, std::memory_order_release,
                                  std::memory_order_relaxed);
 }
 

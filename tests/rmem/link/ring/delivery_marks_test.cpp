@@ -141,7 +141,7 @@ TEST_P(RingDeliveryMarks, a_stopped_rank_keeps_nobody_from_writing_and_loses_not
 INSTANTIATE_TEST_SUITE_P(EachMark, RingDeliveryMarks,
                          ::testing::ValuesIn(test::deaths_at_marks(
                              RMEM_SOURCE_DIR,
-                             {"rmem/link/ring/delivery.hpp", "rmem/link/ring/engine_arrival.cpp"},
+                             {"rmem/link/ring/delivery.hpp", "rmem/link/ring/engine_outward.cpp"},
                              {1, 5, 11})),
                          test::name_of_death);
 
