@@ -3,7 +3,8 @@
 
 /// What all parts of an exchange use: what it is, what happened, and its edge.
 ///
-/// Threads: those of rmem/link/udp/protocol/exchange.hpp.
+/// The configuration and the edge stay as they were given; each count only grows.
+/// Thread safety: one thread at a time, that of the exchange (rmem/link/udp/protocol/exchange.hpp).
 
 #include "rmem/link/udp/protocol/datagram.hpp"
 
