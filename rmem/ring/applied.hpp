@@ -15,13 +15,15 @@
 
 namespace rmem {
 
-/// Whether ranks that deliver do so to this node: it was taken into the ring, and has all that came
-/// before they began.
+/// Whether ranks that deliver do so to this node: it was taken into the ring, and its bank is whole
+/// and has all that came before they began.
 inline bool is_delivered_to(const NodeSlot& slot) noexcept {
-    // (2) - this acquire-load synchronizes-with the acq_rel add rmem/ring/membership.cpp (3)
+    // (2) - this acquire-load synchronizes-with the acq_rel adds rmem/ring/membership.cpp (3) and
+    // rmem/ring/membership.cpp (4)
     const std::uint32_t present = slot.present.load(std::memory_order_acquire);
     // relaxed is enough: it is of a node that nobody is left in
-    return present != 0 && slot.behind.load(std::memory_order_relaxed) != present;
+    return present != 0 && !is_in_part(present) &&
+           slot.behind.load(std::memory_order_relaxed) != present;
 }
 
 /// The position in the log; the bank has what lies below it.

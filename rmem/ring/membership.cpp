@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/membership.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/word_block.hpp"
@@ -82,10 +83,14 @@ void copy_bank(Ring& ring, unsigned from, unsigned to, bool is_new) {
     }
 }
 
-/// True if no log was reused under the copy.
+/// True if no log was reused under the copy, nor the source taken in again.
 bool copy_node(Ring& ring, unsigned from, unsigned to, bool is_new) {
     const unsigned ranks = ring.config().seats();
     NodeSlot& target = ring.node(to);
+    const auto& present = ring.node(from).present;
+    // (5) - this acquire-load synchronizes-with the acq_rel adds (3) and (4): then it is whole
+    const std::uint32_t before = present.load(std::memory_order_acquire);
+    if (is_in_part(before)) return false;
     for (unsigned r = 0; r < ranks; ++r) {
         const std::uint64_t position = applied_of(ring, from, r);
         // relaxed is enough: writers that miss it reuse what we then find overwritten, and we
@@ -97,7 +102,8 @@ bool copy_node(Ring& ring, unsigned from, unsigned to, bool is_new) {
         // relaxed is enough: stored by this thread
         if (oldest_of(ring, r) > target.applied[r].load(std::memory_order_relaxed)) return false;
     }
-    return true;
+    // relaxed is enough: the logs' heads that were just read order it
+    return present.load(std::memory_order_relaxed) == before;
 }
 
 /// What ranks of the node have written last, before they were killed: their own bank had it first,
@@ -153,9 +159,11 @@ void await_claims(const Ring& ring, unsigned own) {
     }
 }
 
-/// How much of all logs a bank has.
+/// How much of all logs a bank has; one that is there in part has nothing to give.
 std::uint64_t progress_of(const Ring& ring, unsigned node) {
     std::uint64_t all = 0;
+    // relaxed is enough: nobody takes part
+    if (is_in_part(ring.node(node).present.load(std::memory_order_relaxed))) return all;
     for (unsigned r = 0; r < ring.config().seats(); ++r) {
         all += applied_of(ring, node, r);
     }
@@ -175,11 +183,13 @@ void level_banks(Ring& ring) {
     }
 }
 
-bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation) {
+bool take_in(Ring& ring, unsigned node, unsigned rank) {
     NodeSlot& slot = ring.node(node);
     const bool anew = !has_residents(ring, node, rank);
     if (anew) {
         const bool lacks = !is_delivered_to(slot);
+        // relaxed is enough: the engine's lock orders it
+        const std::uint32_t former = slot.present.load(std::memory_order_relaxed);
         for (unsigned r = 0; r < ring.config().seats(); ++r) {
             // relaxed is enough, here and for `applied`: the engine's lock orders the node's ranks,
             // and `present` (3) the writers
@@ -192,9 +202,9 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
                                   std::memory_order_relaxed);  // enough: as above
         }
         // (3) - this acq_rel add synchronizes-with the acquire-loads rmem/link/ring/memory.cpp (4),
-        // rmem/link/ring/memory.cpp (5) and rmem/ring/applied.hpp (2): from now on writers wait for
-        // this node
-        const bool is_new = slot.present.fetch_add(1, std::memory_order_acq_rel) == 0;
+        // rmem/link/ring/memory.cpp (5), rmem/ring/applied.hpp (2) and (5): from now on writers
+        // wait for this node
+        slot.present.fetch_add(lacks && !is_in_part(former) ? 1 : 2, std::memory_order_acq_rel);
         ring.delivery().note_change();
         heavy_fence();  // from now on writers leave what they append to the engines
         if (ring.config().timing.instant == 0) await_claims(ring, rank);
@@ -202,19 +212,36 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
         // relaxed is enough: the value is not used
         static_cast<void>(reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.bank(node))
                               ->load(std::memory_order_relaxed));
+        const auto copy = [&](unsigned source) {
+            // relaxed is enough, for both: the fence has ended what was delivered to this node
+            if (!is_in_part(slot.present.load(std::memory_order_relaxed)))
+                slot.present.fetch_add(1, std::memory_order_relaxed);  // enough: as above
+            RMEM_CHECK(!is_delivered_to(slot));
+            return copy_node(ring, source, node, former == 0);
+        };
         auto source = find_source(ring, node);
-        while (source && !copy_node(ring, *source, node, is_new)) {
+        while (source && !copy(*source)) {
             source = find_source(ring, node);  // it may have died
         }
         if (!source && lacks) {
             source = find_left_source(ring, node);
-            if (source) static_cast<void>(copy_node(ring, *source, node, is_new));
+            if (source) static_cast<void>(copy(*source));
         }
         if (source) restore_own(ring, node);
     }
-    // relaxed is enough: the engine's lock orders it
-    slot.resident[rank].store(incarnation, std::memory_order_relaxed);
     return anew;
+}
+
+void settle_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation) noexcept {
+    NodeSlot& slot = ring.node(node);
+    // relaxed is enough: the engine's lock orders it
+    if (is_in_part(slot.present.load(std::memory_order_relaxed))) {
+        // (4) - this acq_rel add synchronizes-with the acquire-loads rmem/ring/applied.hpp (2) and
+        // (5)
+        slot.present.fetch_add(1, std::memory_order_acq_rel);
+    }
+    // relaxed is enough: the engine's lock orders it, and a source is known by (4)
+    slot.resident[rank].store(incarnation, std::memory_order_relaxed);
 }
 
 bool is_node_alive(const Ring& ring, unsigned node) noexcept {

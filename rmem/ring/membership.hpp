@@ -11,6 +11,8 @@
 /// on where the others of its node are. Where no node is alive, one that was there before goes on
 /// from its own bank, and a new one copies the bank of one that was.
 ///
+/// Invariants: what a rank delivers while a bank is being copied may be missing in it, so it has of
+///   a log what it has applied, and is nobody's source, until the engine has read the logs.
 /// Thread safety: the caller holds the node's engine (rmem/link/ring/engine_lock.hpp).
 
 #include "rmem/ring.hpp"
@@ -19,9 +21,12 @@
 
 namespace rmem {
 
-/// Sets the node's `applied`, `resident` and `present` for this rank. True when the node was taken
-/// in again.
-RMEM_API bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation);
+/// Sets the node's `applied` and `present` for this rank. True when the node was taken in again:
+/// then the engine applies what all logs have above `applied`, delivered or not.
+[[nodiscard]] RMEM_API bool take_in(Ring& ring, unsigned node, unsigned rank);
+/// The bank is up to date: the rank is resident in the node.
+RMEM_API void settle_in(Ring& ring, unsigned node, unsigned rank,
+                        std::uint32_t incarnation) noexcept;
 
 /// Whether a rank that has joined the node is alive. A system call for each of its ranks that ever
 /// joined, up to the first that does.

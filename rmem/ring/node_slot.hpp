@@ -13,10 +13,15 @@
 
 namespace rmem {
 
+constexpr bool is_in_part(std::uint32_t present) noexcept {
+    return present % 2 != 0;
+}
+
 struct alignas(kLineBytes) NodeSlot {
     /// 0, or the rank in the engine: 1 + the rank, and above 16 bits its incarnation.
     std::atomic<std::uint32_t> engine_holder;
-    /// Counts how often the node was taken into the ring; 0 while it never was.
+    /// Grows each time that the node is taken into the ring; 0 while it never was. is_in_part():
+    /// its bank lacks what is being copied into it, or was when its first rank died.
     std::atomic<std::uint32_t> present;
     /// The `present` since which its bank lacks writes that logs need not have any more: it was
     /// left, and a rank delivers without it (rmem/link/ring/delivery.hpp).

@@ -157,6 +157,7 @@ inline bool RingDelivery::deliver(std::uint64_t head, const LogRecord& record, c
         look_around();
         if (!on_) return false;
     }
+    RMEM_MARK("ring.delivers");
     store(record, words);
     publish(head);
     note(record);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/ring/engine.hpp"
 
+#include "rmem/base/marks.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/membership.hpp"
@@ -47,11 +48,13 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
     // relaxed is enough: taking in notes the change
     rank.wants_each_write.store(1, std::memory_order_relaxed);
     rank.needs_delivery.store(0, std::memory_order_relaxed);  // enough: as above
-    const bool is_new = take_in(own_.ring, own_.node, own_.rank, member.incarnation());
+    const bool is_new = take_in(own_.ring, own_.node, own_.rank);
+    RMEM_MARK("join.bank-copied");
     members_.look_at_all();
     own_.time.begin();
     restart();
     step(false, is_new ? EngineLogs::Which::all : EngineLogs::Which::undelivered);
+    settle_in(own_.ring, own_.node, own_.rank, member.incarnation());
     want_each_write(wants_each_write_);
     lock_.unlock();
 }

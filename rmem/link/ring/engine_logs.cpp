@@ -69,11 +69,12 @@ bool EngineLogs::has_news(unsigned rank) {
         pass_quiet(rank);
         return log.refresh();
     }
+    if (which_ == Which::all) return true;  // the copied bank may lack what was delivered since
     const LogHeader& header = log.header();
     // (3) - this acquire-load synchronizes-with the release-stores delivery.cpp (5), delivery.cpp
     // (6) and delivery.cpp (7)
     const std::uint32_t deliverer = header.deliverer.load(std::memory_order_acquire);
-    if (deliverer != 0 && !members_.was_found_dead(rank, deliverer) && which_ != Which::all) {
+    if (deliverer != 0 && !members_.was_found_dead(rank, deliverer)) {
         is_delivered_[rank].set(true);
         return false;
     }
