@@ -229,7 +229,8 @@ void Engine::take_locked(Outbox::Take what, Leaving leaving, std::int64_t now) {
     };
     while (takes_more()) any = true;
     lacks_room_ = outbox_.is_behind();
-    const bool leaves = leaving == Leaving::all || then - unsent_since_ns_ >= kLazyNs;
+    const bool leaves = leaving > Leaving::what_is_full &&
+                        (leaving == Leaving::all || then - unsent_since_ns_ >= kLazyNs);
     if (leaves && core_.exchange().open_since_ns() != kNever) core_.commit(then);
     if (leaves) flush();
     if (!any && !leaves) return;
@@ -289,8 +290,8 @@ std::int64_t Engine::open_since_ns() {
 void Engine::take_and_ask() {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = now_ns();
-    take_locked(Outbox::Take::committed, Leaving::what_is_due, now);
-    core_.ask_for_acks(now);
+    take_locked(Outbox::Take::committed, Leaving::what_is_full, now);
+    core_.ask_for_acks(now);  // and the rest leaves
     flush();
 }
 

@@ -58,8 +58,8 @@ inline constexpr unsigned kLoad = 8;             ///< commits
 inline constexpr std::int64_t kQuietNs = 200'000;
 inline constexpr std::size_t kMostOpenBytes = 8'192;  ///< of the log: then it is put into datagrams
 
-/// What leaves of what is committed: the datagrams that are full or due, or all.
-enum class Leaving : bool { what_is_due, all };
+/// What leaves of what is committed: the datagrams that are full, those that are due, too, or all.
+enum class Leaving : std::uint8_t { what_is_full, what_is_due, all };
 
 class Pacing {
 public:

@@ -232,7 +232,7 @@ TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_write
             other->run();
             return program->is_completed() && others->is_completed();
         }));
-        others->append(round, 4096);
+        others->append(round, 4096, now_ns() - kLazyNs);  // due, and leaves with the question
         others->commit_and_ask();
         ASSERT_TRUE(eventually(*other, [&] {
             engine->run();
