@@ -121,22 +121,27 @@ TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_fore
 
 TEST_P(GammaSending, a_handlers_message_does_not_come_into_the_middle_of_a_longer_one) {
     run_group(2, {.is_deaf = true}, [](Rank& me) {
-        static std::array<std::atomic<int>, 2> results;
-        results.at(static_cast<std::size_t>(me.rank)) = 0;
+        static std::atomic<int> result;
+        static Rank* self = nullptr;
+        self = &me;
         const auto reply = [] {
             char byte = 1;
-            results.at(static_cast<std::size_t>(gamma_my_node())) = gamma_send(5, &byte, 1);
+            result = gamma_send(5, &byte, 1);
+            self->raise(kRead);
         };
         bind_to(1 - gamma_my_node(),
                 {.port = 6, .to_port = 6, .on_message = reply, .on_error = note_error});
         check_ok(gamma_sync());
         if (me.rank == 0) {
             check_ok(send_pattern(5, 65'000, 1));  // waits, and takes in meanwhile
-            check_code(results[0], GAMMA_EAGAIN, "what the handler's send returned");
+            check_code(result, GAMMA_EAGAIN, "what the handler's send returned");
         } else {
+            // Not before it has begun: then the handler would be in no message's middle.
+            const auto process = billboard::ProcessEndpoint::open();
+            while (process->endpoint().available(BBP_ANY, billboard::Class::gamma) == 0)
+                rest(std::chrono::milliseconds(1));
             check_ok(send_pattern(6, 8, 2));
-            me.await_word(kSent, 0);
-            rest(std::chrono::milliseconds(20));
+            me.await_word(kRead);
             check_ok(gamma_wait(5, 1));
             check_came(65'000, 1);
         }

@@ -56,10 +56,12 @@ unsigned char byte_of(unsigned value) {
 struct Form {
     Code code;
     std::string name;
-    unsigned by = kRdi;          ///< the register that holds the address
-    std::size_t address_at = 0;  ///< where the code itself holds it; 0: nowhere
-    std::size_t align = 1;       ///< that it may need
-    bool is_bit_test = false;    ///< whose register may lead far away
+    unsigned by = kRdi;           ///< the register that holds the address
+    std::size_t address_at = 0;   ///< where the code itself holds it; 0: nowhere
+    std::size_t align = 1;        ///< that it may need
+    bool is_bit_test = false;     ///< whose register may lead far away
+    bool has_index = false;       ///< in rcx
+    bool may_take_stack = false;  ///< what it finds may become the stack pointer
 };
 
 class Forms {
@@ -168,6 +170,8 @@ private:
             form.by = static_cast<unsigned>(ZydisRegisterGetId(place->mem.base));
         }
         form.is_bit_test = is_bit_test;
+        form.has_index = has_sib;
+        form.may_take_stack = is_other;
         form.code = code;
         for (const unsigned char byte : code) {
             constexpr const char* kDigits = "0123456789abcdef";
@@ -346,6 +350,11 @@ public:
         }
         return "";
     }
+    /// Places that can be: some processors return from a signal to no other stack pointer.
+    void put_address(std::size_t at, std::uint64_t address) {
+        std::memcpy(plain() + at, &address, sizeof address);
+        std::memcpy(view() + at, &address, sizeof address);
+    }
     /// After a difference.
     void level() { std::memcpy(plain_.data(), view_, plain_.size()); }
 
@@ -407,6 +416,9 @@ TEST(InstructionForms, each_one_does_to_both_banks_what_it_does_to_plain_memory)
                     if (&reg != &before.registers.general[kRsp]) reg = random() % 8000 - 4000;
                 }
             }
+            const std::uint64_t index = form.has_index ? before.registers.general[kRcx] : 0;
+            if (form.may_take_stack)
+                banks.put_address(place + index, before.registers.general[kRsp]);
             on_plain = before;
             on_view = before;
             if (!machine.run(form, plain + place, on_plain)) {
