@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kLongestNs = 40 * kSecondNs;
-constexpr auto kPause = std::chrono::milliseconds(1);
+constexpr auto kPoll = std::chrono::milliseconds(1);
 constexpr std::uint64_t kMoreMessages = 20;  // after a kill, of each survivor to each
 
 std::uint32_t word_at(const std::byte* bank, std::size_t offset) {
@@ -296,7 +296,7 @@ void RestartScenario::look_after() {
         next_sample_ns_ = now_ns() + kSecondNs;
         growth_.sample(processes_.names());
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kPoll);
 }
 
 /// For people who look for the failure.
