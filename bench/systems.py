@@ -272,7 +272,7 @@ def ring_settings(name, link="direct", **more):
 
     def settings(setup):
         return {**AS_ROOT, **on(link, RMEM_RING=ring, **more)(setup),
-                "RMEM_PROVIDER_PATH": str(setup.build / "mpi_channel"),
+                "FI_PROVIDER_PATH": str(setup.build / "mpi_channel"),
                 "RMEM_MPICH": str(setup.mpich), "FI_LOG_LEVEL": "info", "FI_LOG_PROV": "bbp",
                 "PATH": f"{setup.build / 'tools'}:{os.environ.get('PATH', '')}"}
     return settings

@@ -4,8 +4,8 @@
 # What mpirun-bbp-openmpi and mpirun-bbp-mpich share. Sourced by them; installed beside
 # libbbp-fi.so.
 #
-#   provider                    the folder of libbbp-fi.so: RMEM_PROVIDER_PATH, or where this file
-#                               is
+#   provider                    the folder of libbbp-fi.so: FI_PROVIDER_PATH if that has one, or
+#                               where this file is
 #   on_host                     what the MPI's daemon is started with on another host, so that
 #                               nothing of the ring is left there
 #   complain <sentence>         ends the run with exit code 1
@@ -29,7 +29,8 @@ complain() {
 }
 
 parts=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-provider=${RMEM_PROVIDER_PATH:-$parts}
+provider=$parts
+[[ ! -e ${FI_PROVIDER_PATH:-}/libbbp-fi.so ]] || provider=$FI_PROVIDER_PATH
 
 need_part() {
     [[ ! -e $provider/$1 ]] || return 0
@@ -37,7 +38,7 @@ need_part() {
     return 1
 }
 
-need_part libbbp-fi.so || complain "if it was built, set RMEM_PROVIDER_PATH to its folder"
+need_part libbbp-fi.so || complain "if it was built, set FI_PROVIDER_PATH to its folder"
 export FI_PROVIDER_PATH=$provider
 # Where ranks write why they cannot take part: what an MPI says after that would hide it.
 RMEM_LAST_WORDS=$(mktemp) && export RMEM_LAST_WORDS

@@ -22,18 +22,19 @@ refuses() {
 
 # called <argument>...: how mpirun was
 called() {
-    RMEM_MPIRUN=$work/mpirun "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" "$@" \
+    PATH=$work/fake:$PATH "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" "$@" \
         >"$output" 2>&1 || fail "mpirun-bbp-openmpi $*"
 }
 
 need_open_mpi
 unset OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM FI_LOG_LEVEL
-cat >"$work/mpirun" <<'END'
+mkdir "$work/fake" "$work/deaf"
+cat >"$work/fake/mpirun.openmpi" <<'END'
 #!/bin/sh
 if [ "$1" = --version ]; then echo 'a fake of open-mpi.org'; fi
 env | grep '^OMPI_'
 END
-chmod +x "$work/mpirun"
+chmod +x "$work/fake/mpirun.openmpi"
 build inside
 mv "$work/inside" "$work/of_openmpi"
 many=$(($(nproc) + 1))
@@ -54,16 +55,17 @@ says 'OMPI_MCA_osc=sm,rdma'
 
 # Of a build without the packages of the MPIs, and of one without libfabric's.
 mkdir "$work/parts"
-cp "$RMEM_PROVIDER_PATH/libbbp-fi.so" "$work/parts"
-RMEM_PROVIDER_PATH=$work/parts called -n 1 "$work/of_openmpi"
+cp "$FI_PROVIDER_PATH/libbbp-fi.so" "$work/parts"
+FI_PROVIDER_PATH=$work/parts called -n 1 "$work/of_openmpi"
 says "in '$work/parts' there is no openmpi/mca_coll_bbp.so: without it Open MPI has no"
 says 'install libopenmpi-dev, then configure, build and install rmem again'
 says_not 'libmpich-dev'
 called -n 1 "$work/of_openmpi"
 says_not 'without it'
 rm "$work/parts/libbbp-fi.so"
-RMEM_PROVIDER_PATH=$work/parts refuses mpirun-bbp-openmpi -n 1 "$work/of_openmpi"
-says "in '$work/parts' there is no libbbp-fi.so: without it no MPI program goes over the ring"
+FI_PROVIDER_PATH=$work/parts refuses mpirun-bbp-openmpi -n 1 "$work/of_openmpi"
+says "in '$RMEM_SOURCE_DIR/mpi_channel' there is no libbbp-fi.so:"
+says 'without it no MPI program goes over the ring'
 says 'install libfabric-dev'
 
 # A ring that its ranks have removed is asked for once, and not for the two seconds that ranks may
@@ -74,16 +76,16 @@ chmod +x "$work/rmem"
 (($(wc -l <"$work/asked") == 1)) || fail "the ring is cleaned $(wc -l <"$work/asked") times"
 
 # A launcher of the MPI that does not end when it is told to, and leaves a rank behind.
-cat >"$work/deaf" <<'END'
+cat >"$work/deaf/mpirun.openmpi" <<'END'
 #!/bin/sh
 if [ "$1" = --version ]; then echo 'a fake of open-mpi.org' && exit; fi
 trap '' TERM
-setsid sh -c 'echo $$ >"$0.rank"; exec sleep 1000' "$0" &
+setsid sh -c 'echo $$ >"$0.rank"; exec sleep 1000' "${0%/*}" &
 wait
 END
-chmod +x "$work/deaf"
-RMEM_MPIRUN=$work/deaf "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" -n 1 "$work/of_openmpi" \
-    >"$output" 2>&1 &
+chmod +x "$work/deaf/mpirun.openmpi"
+PATH=$work/deaf:$PATH "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" \
+    -n 1 "$work/of_openmpi" >"$output" 2>&1 &
 told=$!
 until [[ -s $work/deaf.rank ]]; do sleep 0.1; done
 kill "$told"

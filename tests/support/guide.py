@@ -164,7 +164,7 @@ def environment(work, page):
         "PATH": f"{work}/bin:{kept['PATH']}",
         "PKG_CONFIG_PATH": f"{work}/pkgconfig",
         "RMEM_RING": f"guide-{os.getpid()}-{re.sub('[^a-z]', '', page)}",
-        "RMEM_PROVIDER_PATH": f"{BUILD}/mpi_channel",
+        "FI_PROVIDER_PATH": f"{BUILD}/mpi_channel",
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }

@@ -25,7 +25,7 @@
 #                               one is killed
 set -euo pipefail
 
-export RMEM_PROVIDER_PATH=$RMEM_BUILD_DIR/mpi_channel
+export FI_PROVIDER_PATH=$RMEM_BUILD_DIR/mpi_channel
 export RMEM_MPICH=${RMEM_MPICH:-$RMEM_SOURCE_DIR/build/mpich}
 export PATH=$RMEM_BUILD_DIR/tools:$PATH
 export RMEM_INTERFACE=lo FI_LOG_LEVEL=info FI_LOG_PROV=bbp
@@ -52,7 +52,7 @@ need() {
     for program in "$@"; do
         command -v "$program" >/dev/null || skip "there is no $program"
     done
-    [[ -e $RMEM_PROVIDER_PATH/libbbp-fi.so ]] || skip "built without libfabric"
+    [[ -e $FI_PROVIDER_PATH/libbbp-fi.so ]] || skip "built without libfabric"
 }
 
 need_open_mpi() {
@@ -85,7 +85,7 @@ with_each_mpi() {
     use_open_mpi
     "$@"
     use_mpich
-    [[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] ||
+    [[ -e $FI_PROVIDER_PATH/libbbp-mpich-coll.so ]] ||
         skip "Open MPI's have run, but MPICH's were built without its headers"
     "$@"
 }
