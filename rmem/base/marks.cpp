@@ -3,7 +3,6 @@
 
 #include "rmem/base/marks.hpp"
 
-#include <unistd.h>
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -15,8 +14,11 @@ namespace {
 struct Target {
     std::string mark;
     long passes = 1;
+    int signal;
 
-    explicit Target(const char* text) : mark(text) {
+    explicit Target(const std::string& text)
+        : mark(text.substr(text.find(':') + 1)),
+          signal(text.starts_with("stop:") ? SIGSTOP : SIGKILL) {
         if (const auto colon = mark.find(':'); colon != std::string::npos) {
             passes = std::strtol(mark.c_str() + colon + 1, nullptr, 10);
             mark.resize(colon);
@@ -29,14 +31,10 @@ struct Target {
 
 void reach_mark(const char* name) noexcept {
     // Not before it is set: a process may pass marks and then fork one that is to be killed.
-    if (const char* text = std::getenv("RMEM_KILL_AT")) {
-        static Target target(text);
-        if (target.is_reached(name)) ::kill(::getpid(), SIGKILL);
-    }
-    if (const char* text = std::getenv("RMEM_STOP_AT")) {
-        static Target target(text);
-        if (target.is_reached(name)) ::raise(SIGSTOP);  // this thread does no more before that
-    }
+    const char* text = std::getenv("RMEM_AT_MARK");
+    if (text == nullptr) return;
+    static Target target(text);
+    if (target.is_reached(name)) ::raise(target.signal);  // this thread does no more before that
 }
 
 }  // namespace rmem

@@ -38,13 +38,13 @@ for code in $codes; do
 done
 
 # A program reads it, or a launcher does. Left out is what parts of rmem tell each other, and what
-# tests of this tree set (RMEM_KILL_AT, RMEM_STOP_AT).
+# tests of this tree set (RMEM_AT_MARK).
 variables=$({
     grep -rhoE '"RMEM_[A-Z0-9_]*[A-Z]"' --include=*.[ch] --include=*.[ch]pp \
         rmem billboard cards ports mpi_channel tools | tr -d '"'
     grep -hoE '\$\{?RMEM_[A-Z_]+' mpi_channel/mpirun-bbp* rmem/instrumented/rmem-cc.in |
         grep -oE 'RMEM_[A-Z_]+'
-} | grep -vxE 'RMEM_(KILL_AT|STOP_AT|MPI_LOCK|REACH|ON_HOST)' | sort -u)
+} | grep -vxE 'RMEM_(AT_MARK|MPI_LOCK|REACH|ON_HOST)' | sort -u)
 [[ $(wc -w <<<"$variables") -ge 35 ]] || {
     echo "FAILED: found no variables in the sources"
     exit 1

@@ -27,12 +27,12 @@ protected:
     RingName name;
 
     std::shared_ptr<Ring> open() const { return Ring::open(name.config(3), Deadline::never()); }
-    /// A process that has joined as that rank of that node and has a board does this, with this
-    /// variable set to the mark.
+    /// A process that has joined as that rank of that node and has a board does this, and is killed
+    /// or stopped at the mark ("kill:" or "stop:" before it).
     Child as_rank(unsigned rank, const std::function<void(Ring&, InterruptBoard&)>& body,
-                  const char* variable = nullptr, const std::string& mark = "") const {
+                  const std::string& at_mark = "") const {
         return Child([&] {
-            if (variable != nullptr) ::setenv(variable, mark.c_str(), 1);
+            if (!at_mark.empty()) ::setenv("RMEM_AT_MARK", at_mark.c_str(), 1);
             const auto ring = open();
             const Membership member(ring, {rank, rank});
             InterruptBoard board(*ring, rank, rank);
@@ -72,7 +72,7 @@ TEST_P(EachInterruptMark, a_process_killed_there_costs_at_most_its_own_interrupt
             board.take();
         }
     };
-    Child killed = as_rank(1, kill, "RMEM_KILL_AT", GetParam());
+    Child killed = as_rank(1, kill, "kill:" + GetParam());
     EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
     Child survivor([&] {
         const auto ring = open();
@@ -120,7 +120,7 @@ TEST_P(EachInterruptMark, a_queue_goes_round_and_past_the_place_of_one_killed_or
         ASSERT_TRUE(eventually([&] { return *stage == 1; }));
         Child in_trouble = as_rank(
             1, [](Ring& ring, InterruptBoard& board) { write(ring, board, 1, 1'000'000); },
-            is_killed ? "RMEM_KILL_AT" : "RMEM_STOP_AT", GetParam());
+            (is_killed ? "kill:" : "stop:") + GetParam());
         if (is_killed) {
             EXPECT_EQ(in_trouble.wait(), -SIGKILL) << "the mark was not reached";
         } else {
@@ -157,7 +157,7 @@ TEST_F(InterruptMarks, a_reader_that_is_overrun_while_it_reads_never_gets_two_in
         EXPECT_EQ(interrupt->value % 2 == 0 ? 4U : 0U, interrupt->offset);
         EXPECT_GT(interrupt->missed, 0U);
     };
-    Child reader = as_rank(0, read_slowly, "RMEM_STOP_AT", "interrupt.reading");
+    Child reader = as_rank(0, read_slowly, "stop:interrupt.reading");
     ASSERT_TRUE(eventually([&] { return *stage == 1; }));
     Child writer = as_rank(1, [&](Ring& ring, InterruptBoard& board) {
         auto write_next = [&, i = 1U]() mutable {

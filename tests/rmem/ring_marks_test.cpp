@@ -31,7 +31,7 @@ TEST_P(RingMarksTest, a_process_killed_there_leaves_nothing_that_stops_the_next)
         stay();
     });
     Child killed([&] {
-        ::setenv("RMEM_KILL_AT", GetParam().c_str(), 1);
+        ::setenv("RMEM_AT_MARK", ("kill:" + GetParam()).c_str(), 1);
         come_and_go();
     });
     EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";

@@ -113,7 +113,7 @@ std::map<std::string, std::string> environment_of(const RingSetup& setup, const 
     }
     for (const auto& [variable, value] : setup.extra) variables[variable] = value;
     for (const auto& [variable, value] : rank_run.changes) variables[variable] = value;
-    if (!rank_run.doomed.empty()) variables["RMEM_KILL_AT"] = rank_run.doomed;
+    if (!rank_run.doomed.empty()) variables["RMEM_AT_MARK"] = "kill:" + rank_run.doomed;
     return variables;
 }
 

@@ -48,11 +48,11 @@ TEST_P(MunetKilled, harms_nobody_else) {
     daemon.enter();
     const MuEndpoint echo, a, b;
     const mu_addr_t there = echo.address();
-    ::setenv("RMEM_KILL_AT",  // NOLINT(concurrency-mt-unsafe): one thread
-             (GetParam().mark + ":" + std::to_string(GetParam().pass)).c_str(), 1);
+    ::setenv("RMEM_AT_MARK",  // NOLINT(concurrency-mt-unsafe): one thread
+             ("kill:" + GetParam().mark + ":" + std::to_string(GetParam().pass)).c_str(), 1);
     // The marks are counted by a process, and this one passes them too: only the child is to die.
     Child doomed([&] { talk(there); });
-    ::unsetenv("RMEM_KILL_AT");  // NOLINT(concurrency-mt-unsafe)
+    ::unsetenv("RMEM_AT_MARK");  // NOLINT(concurrency-mt-unsafe)
     std::vector<char> text(5000);
     mu_addr_t from{};
     std::uint32_t next = 0;

@@ -48,7 +48,7 @@ TEST_P(RankBellMarksTest, a_ringer_killed_there_leaves_a_descriptor_that_is_read
     });
     ASSERT_TRUE(eventually([&] { return *stage == 1; }));
     Child killed([&] {
-        ::setenv("RMEM_KILL_AT", GetParam().c_str(), 1);
+        ::setenv("RMEM_AT_MARK", ("kill:" + GetParam()).c_str(), 1);
         Node writer(open(), {1, 1});
         static_cast<void>(writer.write_word(64, 1));
     });

@@ -5,6 +5,7 @@
 #include "tests/support/marks.hpp"
 #include "tests/support/test_ring.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -43,11 +44,11 @@ protected:
             me.await([&] { return *stage == 5; });  // runs what falls to it
         });
     }
-    /// `how`: RMEM_KILL_AT or RMEM_STOP_AT.
+    /// `how`: kill or stop.
     Child writer(const char* how) {
         return Child([this, how] {
-            const std::string at = GetParam().mark + ":" + std::to_string(GetParam().pass);
-            ::setenv(how, at.c_str(), 1);
+            const std::string at = fmt::format("{}:{}:{}", how, GetParam().mark, GetParam().pass);
+            ::setenv("RMEM_AT_MARK", at.c_str(), 1);
             RingRank me(ring.open(), {0, 0}, {});
             for (std::uint32_t i = 1; i <= kBefore; ++i) {
                 ::usleep(waits() ? 1'000 : 0);  // time that it may wait for
@@ -59,7 +60,7 @@ protected:
         });
     }
     void write_and_die() {
-        Child killed = writer("RMEM_KILL_AT");
+        Child killed = writer("kill");
         EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
     }
     bool are_equal() const {
@@ -120,7 +121,7 @@ TEST_P(RingDeliveryMarks, a_stopped_rank_keeps_nobody_from_writing_and_loses_not
     });
     Child c = bystander(2);
     ASSERT_TRUE(eventually([&] { return *stage == 2; }));
-    Child stopped = writer("RMEM_STOP_AT");
+    Child stopped = writer("stop");
     stopped.await_stop();
     *stage = 3;
     EXPECT_TRUE(eventually([&] { return in_bank(ring, 2, kOther) == 100; }));
