@@ -87,9 +87,8 @@ const std::vector<std::string>& setting_names() {
         "RMEM_RANK",          "RMEM_RANKS",
         "RMEM_RFM2G_WINDOW",  "RMEM_RING",
         "RMEM_SIZE",          "RMEM_SPIN",
-        "RMEM_STORES",        "RMEM_SYNC_WORDS",
-        "RMEM_TIMING",        "RMEM_TOPOLOGY",
-        "RMEM_UNIX_GROUP",
+        "RMEM_STORES",        "RMEM_TIMING",
+        "RMEM_TOPOLOGY",      "RMEM_UNIX_GROUP",
     };
     return names;
 }

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
+#include <cctype>
+#include <optional>
 #include <sstream>
-#include <string_view>
 
 namespace rmem {
 
@@ -25,16 +25,27 @@ constexpr StoresMode kDefault = StoresMode::exact;
 constexpr StoresMode kDefault = StoresMode::scan;
 #endif
 
-/// A number of bytes, 0x… or decimal.
-std::size_t parse_place(std::string_view number, const std::string& whole) {
-    const bool is_hex = number.starts_with("0x");
-    const std::string_view digits = is_hex ? number.substr(2) : number;
-    std::size_t value = 0;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hex ? 16 : 10);
-    if (error == std::errc{} && end == digits.data() + digits.size()) return value;
-    throw malformed_setting("RMEM_SYNC_WORDS", whole,
-                            "offsets, with + and bytes or without, such as 0x100,0x2000+64");
+struct Setting {
+    std::optional<StoresMode> way;
+    std::vector<WordRange> sync_words;
+};
+
+Setting read_setting() {
+    Setting setting;
+    std::istringstream parts(environment_text("RMEM_STORES"));
+    for (std::string part; std::getline(parts, part, ',');) {
+        if (part.empty() || std::isdigit(static_cast<unsigned char>(part[0])) == 0) {
+            setting.way = parse_stores(part);
+            continue;
+        }
+        const auto plus = part.find('+');
+        WordRange range;
+        range.offset = parse_size("RMEM_STORES: the offset of a word", part.substr(0, plus));
+        if (plus != std::string::npos)
+            range.bytes = parse_size("RMEM_STORES: a number of bytes", part.substr(plus + 1));
+        setting.sync_words.push_back(range);
+    }
+    return setting;
 }
 
 }  // namespace
@@ -54,31 +65,20 @@ StoresMode parse_stores(const std::string& text) {
     }
     throw Error(Errc::bad_environment,
                 fmt::format("RMEM_STORES: there is no way '{}' to capture stores; give exact, "
-                            "instrumented or scan",
+                            "instrumented or scan, and after it words that leave last, such as "
+                            "scan,0x100,0x2000+64",
                             text));
 }
 
 StoresMode stores_setting() {
-    const char* text = environment_setting("RMEM_STORES");
-    if (text != nullptr) return parse_stores(text);
+    if (const auto way = read_setting().way) return *way;
     if (stores::is_instrumented()) return StoresMode::instrumented;
     // A debugger's step over a store that is captured exactly does not end behind it.
     return stores::is_debugged() ? StoresMode::scan : kDefault;
 }
 
 std::vector<WordRange> sync_words_setting() {
-    std::vector<WordRange> ranges;
-    const char* text = environment_setting("RMEM_SYNC_WORDS");
-    if (text == nullptr) return ranges;
-    std::istringstream parts(text);
-    for (std::string part; std::getline(parts, part, ',');) {
-        const auto plus = part.find('+');
-        WordRange range;
-        range.offset = parse_place(part.substr(0, plus), text);
-        if (plus != std::string::npos) range.bytes = parse_place(part.substr(plus + 1), text);
-        ranges.push_back(range);
-    }
-    return ranges;
+    return read_setting().sync_words;
 }
 
 }  // namespace rmem

@@ -21,16 +21,16 @@ enum class StoresMode : int {
 RMEM_API const char* name_of(StoresMode mode) noexcept;
 /// Throws Error(bad_environment).
 RMEM_API StoresMode parse_stores(const std::string& text);
-/// RMEM_STORES; unset: instrumented in a program that rmem-cc has linked, else scan in a debugger,
-/// else exact where there is such a thing, else scan.
+/// The way in RMEM_STORES; without: instrumented in a program that rmem-cc has linked, else scan in
+/// a debugger, else exact where there is such a thing, else scan.
 RMEM_API StoresMode stores_setting();
 
 /// Whole words of the user's memory.
 struct WordRange {
     std::size_t offset = 0, bytes = kWordBytes;
 };
-/// RMEM_SYNC_WORDS, "0x100,0x2000+64": offsets, each with the bytes from there on if it is more
-/// than a word. Throws Error(bad_environment).
+/// Those in RMEM_STORES, "0x100,0x2000+64" or "scan,0x100": offsets, each with the bytes from there
+/// on if it is more than a word. Throws Error(bad_environment).
 RMEM_API std::vector<WordRange> sync_words_setting();
 
 }  // namespace rmem

@@ -397,7 +397,7 @@ TEST_P(CapturedStores, the_environment_chooses_for_programs_that_do_not) {
     ::setenv("RMEM_STORES", "telepathy", 1);
     EXPECT_EQ(rmem_stores(a, RMEM_STORES_DEFAULT, &memory), RMEM_EINVAL);
     EXPECT_THAT(rmem_last_error(), HasSubstr("RMEM_STORES"));
-    ::setenv("RMEM_STORES", "exact", 1);
+    ::setenv("RMEM_STORES", "exact,0x10", 1);
     EXPECT_EQ(rmem_stores(a, RMEM_STORES_DEFAULT, &memory), RMEM_OK) << rmem_last_error();
     EXPECT_NE(memory, nullptr);
     ::unsetenv("RMEM_STORES");
