@@ -2,7 +2,6 @@
 #include "ports/munet/connection.hpp"
 
 #include "ports/munet/driver_protocol.hpp"
-#include "rmem/base/environment_variable.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/ownership.hpp"
 #include "rmem/config.hpp"
@@ -38,19 +37,16 @@ unsigned node_of(const rmem::Environment& environment, const rmem::RingConfig& c
 std::string path_of_environment() {
     const rmem::Environment environment = rmem::Environment::read();
     const rmem::RingConfig config = environment.ring_config();
-    return socket_path(rmem::environment_variable("RMEM_MUNET"), environment.ring,
-                       node_of(environment, config));
+    return socket_path(socket_setting().path, environment.ring, node_of(environment, config));
 }
 
 /// Whether a daemon of this user may have our messages: root's, our own, that of the user who is
-/// named by RMEM_MUNET_USER; and in /run/rmem that of its owner. Elsewhere anybody may have been
+/// named in RMEM_MUNET; and in /run/rmem that of its owner. Elsewhere anybody may have been
 /// the first to make the socket.
 bool is_trusted(uid_t daemon, const std::string& path) {
     if (daemon == 0 || daemon == ::geteuid()) return true;
-    if (const char* named = rmem::environment_setting("RMEM_MUNET_USER")) {
-        const auto user = rmem::user_named(named);
-        if (user && *user == daemon) return true;
-    }
+    const std::string named = socket_setting().user;
+    if (!named.empty() && rmem::user_named(named) == daemon) return true;
     struct stat folder {};
     const std::string_view file = path;
     return file.substr(0, file.rfind('/')) == kRuntimeFolder &&
@@ -68,8 +64,8 @@ std::string why_not_trusted(int socket, const std::string& path) {
     const std::string user = rmem::user_text(daemon.uid);
     return fmt::format(
         "the daemon at {} is of user {} ({}), who would see all messages: neither root's nor your "
-        "own; if that one is meant, set RMEM_MUNET_USER={}",
-        path, user, daemon.uid, user);
+        "own; if that one is meant, set RMEM_MUNET={}@{}",
+        path, user, daemon.uid, user, path);
 }
 
 std::string why_not_connected(int code, const std::string& path) {

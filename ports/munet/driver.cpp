@@ -3,6 +3,7 @@
 
 #include "ports/munet/driver_protocol.hpp"
 #include "rmem/base/check.hpp"
+#include "rmem/base/environment_variable.hpp"
 #include "rmem/base/ownership.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring/waiting.hpp"
@@ -328,9 +329,16 @@ void Driver::say_pollers(unsigned pollers) noexcept {
     }
 }
 
-std::string socket_path(const char* setting, const std::optional<std::string>& ring,
+SocketSetting socket_setting() {
+    const std::string text = rmem::environment_text("RMEM_MUNET");
+    const auto at = text.find_first_of("@/");
+    if (at == std::string::npos || text[at] == '/') return {"", text};
+    return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::string socket_path(const std::string& path, const std::optional<std::string>& ring,
                         unsigned node) {
-    if (setting != nullptr && *setting != '\0') return setting;
+    if (!path.empty()) return path;
     std::string folder = kRuntimeFolder;
     std::error_code ignored;
     const char* own = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe)

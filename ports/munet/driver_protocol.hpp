@@ -43,11 +43,18 @@ struct Reply {
 /// /run/rmem, which root makes, so that the owner of a socket there is root or was let in by it.
 inline constexpr const char* kRuntimeFolder = "/run/rmem";
 
-/// Where a node's daemon listens: what RMEM_MUNET says (`setting`), or a socket in /run/rmem with
+/// RMEM_MUNET, [user@][path]: where the daemon listens, and whose it may be; a path that has an @
+/// before its first slash is written as ./path.
+struct SocketSetting {
+    std::string user, path;
+};
+[[nodiscard]] RMEM_API SocketSetting socket_setting();
+
+/// Where a node's daemon listens: at `path`, or where that is empty at a socket in /run/rmem with
 /// the name of the ring (RMEM_RING, or without it one that is the same for all users) and the node;
 /// in the user's own runtime directory where that is set and there is no /run/rmem, which root
 /// makes.
-[[nodiscard]] RMEM_API std::string socket_path(const char* setting,
+[[nodiscard]] RMEM_API std::string socket_path(const std::string& path,
                                                const std::optional<std::string>& ring,
                                                unsigned node);
 

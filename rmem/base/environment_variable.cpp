@@ -81,14 +81,14 @@ const std::vector<std::string>& setting_names() {
         "RMEM_MPICH",         "RMEM_MPI_COLLECTIVES",
         "RMEM_MPI_GET",       "RMEM_MPI_LOCK",
         "RMEM_MPI_TRANSPORT", "RMEM_MUNET",
-        "RMEM_MUNET_USER",    "RMEM_NODE",
-        "RMEM_NODES",         "RMEM_PARTITION",
-        "RMEM_PAYLOAD",       "RMEM_PROVIDER",
-        "RMEM_RANK",          "RMEM_RANKS",
-        "RMEM_RFM2G_WINDOW",  "RMEM_RING",
-        "RMEM_SIZE",          "RMEM_SPIN",
-        "RMEM_STORES",        "RMEM_TIMING",
-        "RMEM_TOPOLOGY",      "RMEM_UNIX_GROUP",
+        "RMEM_NODE",          "RMEM_NODES",
+        "RMEM_PARTITION",     "RMEM_PAYLOAD",
+        "RMEM_PROVIDER",      "RMEM_RANK",
+        "RMEM_RANKS",         "RMEM_RFM2G_WINDOW",
+        "RMEM_RING",          "RMEM_SIZE",
+        "RMEM_SPIN",          "RMEM_STORES",
+        "RMEM_TIMING",        "RMEM_TOPOLOGY",
+        "RMEM_UNIX_GROUP",
     };
     return names;
 }

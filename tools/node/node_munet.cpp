@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <utility>
 
 namespace tools {
@@ -58,10 +57,9 @@ void MunetOptions::add_to(cli::App& command) {
 }
 
 ports::munet::DaemonConfig MunetOptions::config(const rmem::RingConfig& ring, unsigned node) const {
-    const char* variable = std::getenv("RMEM_MUNET");  // NOLINT(concurrency-mt-unsafe)
+    const std::string socket = socket_.empty() ? ports::munet::socket_setting().path : socket_;
     return {
-        .driver = {.path = ports::munet::socket_path(socket_.empty() ? variable : socket_.c_str(),
-                                                     rmem::Environment::read().ring, node),
+        .driver = {.path = ports::munet::socket_path(socket, rmem::Environment::read().ring, node),
                    .unix_group = ring.unix_group,
                    .node = node,
                    .nodes = ring.nodes,

@@ -165,10 +165,10 @@ TEST(MunetDaemon, a_daemon_of_another_user_gets_messages_only_where_it_was_named
             // Somebody listens once he has been let in.
             EXPECT_TRUE(eventually([&] { return mu_create_endpoint(&ep, 0, 65536) == -EPERM; }));
             EXPECT_THAT(mu_last_error(), HasSubstr("user 65502"));
-            EXPECT_THAT(mu_last_error(), HasSubstr("set RMEM_MUNET_USER=65502"));
-            set("RMEM_MUNET_USER", "65503");
+            EXPECT_THAT(mu_last_error(), HasSubstr("set RMEM_MUNET=65502@" + path));
+            set("RMEM_MUNET", "65503@" + path);
             EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), -EPERM);
-            set("RMEM_MUNET_USER", "65502");
+            set("RMEM_MUNET", "65502@" + path);
             EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), 0) << mu_last_error();
             mu_destroy_endpoint(ep);
         });
@@ -182,14 +182,28 @@ TEST(MunetDaemon, is_found_by_all_users_at_the_same_place) {
     EXPECT_EQ(socket_path("/a/place", "rig", 3), "/a/place");
     Child other([] {
         ::unsetenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): one thread
-        EXPECT_EQ(socket_path(nullptr, "rig", 3), "/run/rmem/munet.rig@3");
+        EXPECT_EQ(socket_path("", "rig", 3), "/run/rmem/munet.rig@3");
         EXPECT_EQ(socket_path("", std::nullopt, 0), "/run/rmem/munet.default@0");
         ::setenv("XDG_RUNTIME_DIR", "/run/user/0", 1);  // NOLINT(concurrency-mt-unsafe): one thread
         if (::geteuid() != 0) return;
-        EXPECT_EQ(socket_path(nullptr, std::nullopt, 0), "/run/rmem/munet.default@0")
+        EXPECT_EQ(socket_path("", std::nullopt, 0), "/run/rmem/munet.default@0")
             << "root's own folder is for nobody else";
     });
     EXPECT_EQ(other.wait(), 0);
+}
+
+TEST(MunetDaemon, is_named_by_its_user_by_its_socket_or_by_both) {
+    struct Case {
+        const char *setting, *user, *path;
+    };
+    for (const Case& c : {Case{"/a/b", "", "/a/b"}, Case{"alice@/a/b", "alice", "/a/b"},
+                          Case{"alice@", "alice", ""}, Case{"./a@1", "", "./a@1"},
+                          Case{"alice@a@1", "alice", "a@1"}, Case{"", "", ""}}) {
+        ::setenv("RMEM_MUNET", c.setting, 1);  // NOLINT(concurrency-mt-unsafe): one thread
+        EXPECT_EQ(socket_setting().user, c.user) << c.setting;
+        EXPECT_EQ(socket_setting().path, c.path) << c.setting;
+    }
+    ::unsetenv("RMEM_MUNET");  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 TEST(MunetDaemon, says_where_its_socket_could_be_when_the_folder_is_not_there_or_not_its_own) {
