@@ -327,8 +327,8 @@ MPIS = [
     MPICH("mpich-fi-shm", settings=mpich_on_fabric({}, "shm"), launcher=fabric_mpich),
     MPICH("mpich-tcp", settings=mpich_on_fabric(LOOPBACK, "tcp;ofi_rxm"), launcher=fabric_mpich),
     *(made for mpi in ("openmpi", "mpich") for made in (
-        ring_mpi(mpi), ring_mpi(mpi, "-plain", RMEM_MPI_COLLECTIVES="off"),
-        ring_mpi(mpi, "-fm", BY_FM, RMEM_MPI_TRANSPORT="fm"),
+        ring_mpi(mpi), ring_mpi(mpi, "-plain", RMEM_MPI="collectives=off"),
+        ring_mpi(mpi, "-fm", BY_FM, RMEM_MPI="transport=fm"),
         *(ring_mpi(mpi, f"-{link}{name}", proof, link=link, **bulk) for link in ("udp", "fabric")
           for name, proof, bulk in (("", OVER_RING, {}), ("-bulk", PAST_IT, PAST_RING))))),
 ]

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/settings.hpp"
 
-#include "rmem/base/environment_variable.hpp"
+#include "rmem/base/setting_list.hpp"
 #include "rmem/config.hpp"
 #include "rmem/error.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -25,24 +21,8 @@ struct TransportName {
 };
 constexpr TransportName kTransports[] = {{"channel", TransportKind::channel},
                                          {"fm", TransportKind::fm}};
-constexpr std::string_view kPrefix = "RMEM_MPI_";
-constexpr const char* kNames[] = {"RMEM_MPI_TRANSPORT", "RMEM_MPI_GET", "RMEM_MPI_COLLECTIVES",
-                                  "RMEM_MPI_LOCK"};
-
-/// A setting that nobody reads would be one that the user believes in.
-void check_names() {
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-        const std::string_view text = *entry;
-        const std::string_view name = text.substr(0, text.find('='));
-        if (name.substr(0, kPrefix.size()) != kPrefix) continue;
-        if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) continue;
-        throw rmem::Error(
-            rmem::Errc::bad_environment,
-            fmt::format(
-                "{} is set, and the MPI channel does not read it; it reads {}; correct or unset it",
-                name, fmt::join(kNames, ", ")));
-    }
-}
+constexpr const char* kGetWanted =
+    "off, the least bytes of a message such as 64K, or the least and the most such as 16K-2M";
 
 /// Both MPIs tell a process so that MPI_Comm_spawn has started it.
 void check_start() {
@@ -56,61 +36,36 @@ void check_start() {
         "its ranks from the start; start all programs by the launcher, '-n 1 ./a : -n 3 ./b'");
 }
 
-bool parse_lock(const std::string& text) {
-    if (text == "0" || text == "1") return text == "1";
-    throw rmem::Error(rmem::Errc::bad_environment,
-                      fmt::format("RMEM_MPI_LOCK is '{}'; give 0 or 1", text));
-}
-
-TransportKind parse_transport(const std::string& text) {
-    std::string names;
+TransportKind parse_transport(const std::string& what, const std::string& text) {
     for (const TransportName& transport : kTransports) {
         if (text == transport.name) return transport.kind;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", transport.name);
     }
-    throw rmem::Error(
-        rmem::Errc::bad_environment,
-        fmt::format("RMEM_MPI_TRANSPORT is '{}', which is no transport; give one of {}", text,
-                    names));
+    throw rmem::bad_value(what, text, "channel or fm");
 }
 
-void parse_get(const std::string& text, Settings& settings) {
-    const auto wrong = [&](const std::string& why) {
-        return rmem::Error(rmem::Errc::bad_size,
-                           fmt::format("RMEM_MPI_GET is '{}'{}; give off, the least bytes of a "
-                                       "message such as 64K, or the least and the most such as "
-                                       "16K-2M",
-                                       text, why));
-    };
+void parse_get(const std::string& what, const std::string& text, Settings& settings) {
     const auto parse = [&](const std::string& size) {
         try {
-            return rmem::parse_size("RMEM_MPI_GET", size);
+            return rmem::parse_size(what, size);
         } catch (const rmem::Error&) {
-            throw wrong("");
+            throw rmem::bad_value(what, text, kGetWanted);
         }
     };
     const auto dash = text.find('-');
     settings.get_least = text == "off" ? kNoGets : parse(text.substr(0, dash));
     settings.get_most = dash == std::string::npos ? kNoGets : parse(text.substr(dash + 1));
-    if (settings.get_most < settings.get_least)
-        throw wrong(", whose maximum is less than its minimum");
+    if (settings.get_most < settings.get_least) throw rmem::bad_value(what, text, kGetWanted);
 }
 
-void check_collectives(std::string text) {
+void check_collectives(const std::string& what, const std::string& text) {
     static const std::set<std::string> words = {"barrier",   "bcast",     "reduce",
                                                 "allreduce", "allgather", "all"};
-    for (std::size_t comma = 0; text != "off" && comma != std::string::npos;) {
-        comma = text.find(',');
-        const std::string word = text.substr(0, comma);
-        if (words.count(word) == 0) {
-            throw rmem::Error(
-                rmem::Errc::bad_environment,
-                fmt::format(
-                    "RMEM_MPI_COLLECTIVES has '{}', which is no operation; give off, all, or a "
-                    "list of barrier,bcast,reduce,allreduce,allgather",
-                    word));
-        }
-        text.erase(0, comma == std::string::npos ? comma : comma + 1);
+    if (text == "off") return;
+    std::istringstream list(text + '+');  // a last one that is empty counts
+    for (std::string word; std::getline(list, word, '+');) {
+        if (!words.contains(word))
+            throw rmem::bad_value(what, text,
+                                  "off, all, or some of barrier+bcast+reduce+allreduce+allgather");
     }
 }
 
@@ -125,20 +80,20 @@ const char* name_of(TransportKind kind) noexcept {
 
 Settings Settings::read() {
     Settings settings;
-    check_names();
+    rmem::refuse_misspelt_settings();
     check_start();
-    if (const char* text = rmem::environment_setting("RMEM_MPI_TRANSPORT"))
-        settings.transport = parse_transport(text);
-    if (const char* text = rmem::environment_setting("RMEM_MPI_GET")) {
-        parse_get(text, settings);
-    } else if (settings.transport != TransportKind::channel) {
+    using Text = const std::string&;
+    bool says_get = false;
+    rmem::read_setting_list(
+        "RMEM_MPI",
+        {{"transport",
+          [&](Text what, Text text) { settings.transport = parse_transport(what, text); }},
+         {"get", [&](Text what, Text text) { parse_get(what, text, settings), says_get = true; }},
+         {"collectives", check_collectives}});
+    if (!says_get && settings.transport != TransportKind::channel) {
         settings.get_least = kGetLeast;
         settings.get_most = kGetMost;
     }
-    if (const char* text = rmem::environment_setting("RMEM_MPI_COLLECTIVES"))
-        check_collectives(text);
-    if (const char* text = rmem::environment_setting("RMEM_MPI_LOCK"))
-        settings.locks = parse_lock(text);
     return settings;
 }
 

@@ -164,7 +164,7 @@ class Gamma : public Port {
 public:
     Gamma(const Setup& setup, int rank) : Port(setup, rank) {
         // The host may take the receiver away for longer than gamma_send waits by default.
-        setenv("RMEM_GAMMA_PATIENCE", "10s", 0);
+        setenv("RMEM_GAMMA", "patience=10s", 0);
         check(gamma_init(static_cast<unsigned char>(setup.ranks), 0, nullptr));
         check(gamma_setport(kPort, 0, peer, kPort, on_arrival, on_error, landing_.data(),
                             int(landing_.size())));

@@ -24,6 +24,9 @@ extern "C" {
 
 #define BBP_COLLECTIVES_SYMBOL "bbp_get_collectives"
 #define BBP_COLLECTIVES_VERSION 2
+/* The other way: an int of the program's, by whose name it says that calls of several threads may
+ * meet, whatever its MPI tells libfabric. */
+#define BBP_CALLS_MEET_SYMBOL "bbp_calls_meet"
 #define BBP_COLLECTIVES_AGAIN 1
 #define BBP_COLLECTIVES_OTHER_SIZE 2
 #define BBP_NO_BARRIER (-1)

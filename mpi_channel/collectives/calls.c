@@ -30,16 +30,21 @@ static unsigned read_settings(void) {
         unsigned use;
     } names[] = {{"barrier", USE_BARRIER},     {"bcast", USE_BCAST},         {"reduce", USE_REDUCE},
                  {"allreduce", USE_ALLREDUCE}, {"allgather", USE_ALLGATHER}, {"all", ~0u}};
-    const char* text = getenv("RMEM_MPI_COLLECTIVES");
-    if (text == NULL || *text == '\0') return ~0u;
+    static const char key[] = "collectives=";
+    const char* text = NULL;
+    for (const char* at = getenv("RMEM_MPI"); at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, key, sizeof key - 1) == 0) text = at + sizeof key - 1; /* the last holds */
+    }
+    if (text == NULL) return ~0u;
     unsigned uses = 0;
-    while (*text != '\0') {
-        const size_t length = strcspn(text, ",");
+    while (*text != '\0' && *text != ',') {
+        const size_t length = strcspn(text, "+,");
         for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
             if (strlen(names[i].name) == length && strncmp(text, names[i].name, length) == 0)
                 uses |= names[i].use;
         }
-        text += length + (text[length] == ',');
+        text += length + (text[length] == '+');
     }
     return uses;
 }

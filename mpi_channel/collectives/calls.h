@@ -18,8 +18,7 @@
  *                              same result everywhere, also of operations that do not commute
  *   MPI_Allgather              blocks up to GATHER_MOST bytes: a multicast of each member
  *
- * RMEM_MPI_COLLECTIVES: which of them, a list of barrier, bcast, reduce, allreduce, allgather; all
- * (default); off.
+ * `collectives` of RMEM_MPI: which of them (mpi_channel/settings.hpp, which checks it).
  *
  * While a call waits it makes the MPI's progress, too: a member that is in it answers requests of
  * others that are not yet.

@@ -185,11 +185,9 @@ static void demand_mpich(void) {
     exit(1);
 }
 
-/* MPICH keeps threads apart by a lock of its own, which these calls do not have: the provider is to
- * use its own. */
-static void keep_threads_apart(void) {
-    setenv("RMEM_MPI_LOCK", "1", 1);
-}
+/* MPICH keeps threads apart by a lock of its own, which these calls do not have: the provider,
+ * which finds this, is to use its own. */
+int bbp_calls_meet = 0;
 
 int MPI_Init(int* argc, char*** argv) {
     demand_mpich();
@@ -198,14 +196,14 @@ int MPI_Init(int* argc, char*** argv) {
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     demand_mpich();
-    if (required == MPI_THREAD_MULTIPLE) keep_threads_apart();
+    if (required == MPI_THREAD_MULTIPLE) bbp_calls_meet = 1;
     return begun(PMPI_Init_thread(argc, argv, required, provided));
 }
 
 /* MPICH's sessions may all have several threads. */
 int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
     demand_mpich();
-    keep_threads_apart();
+    bbp_calls_meet = 1;
     return begun(PMPI_Session_init(info, handler, session));
 }
 

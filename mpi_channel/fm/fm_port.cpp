@@ -24,7 +24,7 @@ const bool registered = rmem::sim::exchanges<of_process>();
 
 [[noreturn]] void fail(const char* call) {
     throw rmem::Error(rmem::Errc::system,
-                      fmt::format("{} for RMEM_MPI_TRANSPORT=fm, which all ranks must have: {}",
+                      fmt::format("{} for RMEM_MPI=transport=fm, which all ranks must have: {}",
                                   call, bbp_last_error()));
 }
 
@@ -33,7 +33,7 @@ const bool registered = rmem::sim::exchanges<of_process>();
 FmPort::FmPort() {
     if (FM_numnodes != 0) {
         throw rmem::Error(rmem::Errc::system,
-                          "RMEM_MPI_TRANSPORT=fm: this process uses Fast Messages already, and MPI "
+                          "RMEM_MPI=transport=fm: this process uses Fast Messages already, and MPI "
                           "needs them for itself; choose another transport");
     }
     // The device tells of the dead, as requests that have failed.

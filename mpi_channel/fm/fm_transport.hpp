@@ -2,7 +2,7 @@
 #pragma once
 
 /// The channel interface over Fast Messages, as they set out to carry MPI: the transport of
-/// RMEM_MPI_TRANSPORT=fm.
+/// RMEM_MPI=transport=fm.
 ///
 ///     MPID_SendControl, SendControlBlock   one message: Lead, packet
 ///     MPID_RecvAnyControl, ControlMsgAvail the handler sets the next message aside

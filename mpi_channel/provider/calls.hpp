@@ -20,5 +20,7 @@ inline constexpr std::uint64_t kNeverTold = std::uint64_t{1} << 63;
 [[nodiscard]] fi_ops_rma& access_calls();
 /// Of a domain: memory regions.
 [[nodiscard]] fi_ops_mr& memory_calls();
+/// Whether the program says so, by BBP_CALLS_MEET_SYMBOL.
+[[nodiscard]] bool calls_may_meet();
 
 }  // namespace mpi_channel::provider

@@ -4,8 +4,10 @@
 #include "mpi_channel/collectives.hpp"
 
 #include "mpi_channel/collectives/bbp_collectives.h"
+#include "mpi_channel/provider/calls.hpp"
 #include "mpi_channel/provider/objects.hpp"
 
+#include <dlfcn.h>
 #include <sched.h>
 
 #include <atomic>
@@ -175,6 +177,11 @@ constexpr bbp_collectives kTable = {
 };
 
 }  // namespace
+
+bool calls_may_meet() {
+    const auto* const said = static_cast<const int*>(::dlsym(RTLD_DEFAULT, BBP_CALLS_MEET_SYMBOL));
+    return said != nullptr && *said != 0;
+}
 
 void offer_collectives(EndpointObject* endpoint) noexcept {
     // (1) releases an endpoint that is enabled to the acquire-load (2)

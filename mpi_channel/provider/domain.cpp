@@ -139,7 +139,7 @@ Domain::Domain(Fabric& fabric, fi_info& info, void* context)
     : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &memory_calls()},
       fabric_(fabric),
       is_shared_(info.domain_attr == nullptr || info.domain_attr->threading != FI_THREAD_DOMAIN ||
-                 mpi_channel::Settings::read().locks),
+                 calls_may_meet()),
       mode_(info.domain_attr == nullptr ? 0 : info.domain_attr->mr_mode) {
     ++fabric_.users;
 }
@@ -158,7 +158,7 @@ bool AddressVector::is_good(const RankAddress& address) {
     if (address.transport == static_cast<std::uint32_t>(transport_)) return true;
     if (std::exchange(has_complained_, true)) return false;
     const std::string text = fmt::format(
-        "rank {} sends by transport {}, this one by {}: give all ranks the same RMEM_MPI_TRANSPORT",
+        "rank {} sends by transport {}, this one by {}: give all ranks the same RMEM_MPI",
         address.rank, name_of(static_cast<TransportKind>(address.transport)), name_of(transport_));
     say(text.c_str());
     FI_WARN(&provider, FI_LOG_AV, "%s\n", text.c_str());

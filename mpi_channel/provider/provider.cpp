@@ -217,6 +217,7 @@ int close_fabric(fid* fid) {
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
     return guarded_aloud([&] {
+        mpi_channel::Settings::read();  // here what is wrong there is said
         *domain = new Domain(fabric_of(fabric), *info, context);
         return 0;
     });

@@ -24,8 +24,8 @@ void check_named(unsigned par_pid, const Group& group, std::span<const Request> 
         if (asked == group.size()) continue;
         refuse(
             fmt::format("rank {} asks for {} nodes of parallel PID {}, which {} ranks name in "
-                        "RMEM_GAMMA_PID; let as many name it as gamma_init asks for",
-                        rank, asked, par_pid, group.size()));
+                        "RMEM_GAMMA=pid={}; let as many name it as gamma_init asks for",
+                        rank, asked, par_pid, group.size(), par_pid));
     }
 }
 
@@ -39,7 +39,7 @@ Group consecutive(std::span<const Request> ranks, std::size_t& first) {
             refuse(
                 fmt::format("rank {} asks for {} nodes, and rank {}, whose group it falls into, "
                             "for {}; start programs of different sizes on consecutive ranks, or "
-                            "name their groups by RMEM_GAMMA_PID",
+                            "name their groups by RMEM_GAMMA=pid=<n>",
                             first, ranks[first].nodes, leader, ranks[leader].nodes));
         }
         group.push_back(static_cast<int>(first));

@@ -22,9 +22,9 @@
  * Order         Messages of one process to one port arrive in the order sent. A message that is
  *               longer than a frame (1500 bytes) is cut; it is delivered whole or not at all.
  * Delivery      gamma_send is best effort, as GAMMA's is: where the receiver does not take in for
- *               longer than RMEM_GAMMA_PATIENCE (100 ms) a frame is lost by overrun. The receiver's
- *               error handler is told of each loss (GAMMA_ELOST), from the numbers of the frames.
- *               The _flowctl calls wait instead, and lose nothing.
+ *               longer than 100 ms (RMEM_GAMMA=patience=…) a frame is lost by overrun. The
+ *               receiver's error handler is told of each loss (GAMMA_ELOST), from the numbers of
+ *               the frames. The _flowctl calls wait instead, and lose nothing.
  * Buffers       A message is put where its port's buffer is. The next one overlaps it, unless the
  *               handler has bound a fresh buffer (gamma_post_recv); none comes into it while the
  *               handler runs. One longer than the buffer is not delivered: error handler,
@@ -43,14 +43,14 @@
  * Dead peers    Sending to a dead process is GAMMA_EPEER, and calls the port's error handler; so is
  *               waiting on the semaphore of a port that is bound to one, until it is bound again.
  *               Nothing hangs.
- * Threads       The progress thread is on by default (RMEM_GAMMA_PROGRESS=off: handlers run in
+ * Threads       The progress thread is on by default (RMEM_GAMMA=progress=off: handlers run in
  *               calls alone). With it, several threads of the program may call; without, one.
  * Fork          A fork()ed child is no process of GAMMA: each call there is GAMMA_EINVAL, until it
  *               calls gamma_init itself.
  * Start         No configuration file: rank and number come from the environment (rmem run, Hydra,
- *               Slurm; rmem(7)). gamma_init waits for all ranks of the ring. Those that name a
- *               RMEM_GAMMA_PID (0 to 255) are that group; the others form consecutive groups of as
- *               many ranks as each asks for.
+ *               Slurm; rmem(7)). gamma_init waits for all ranks of the ring. Those that name a PID
+ *               (RMEM_GAMMA=pid=…, 0 to 255) are that group; the others form consecutive groups of
+ *               as many ranks as each asks for.
  * Source        G. Ciaccio, "Optimal Communication Performance on Fast Ethernet with GAMMA", and
  *               for names and signatures the later library's list of functions. Marked below:
  *               [paper], [library] for a documented name with documented arguments, [name] for a
@@ -102,7 +102,7 @@ enum {
  * ranks have called it, except for MU-Net's daemons. */
 GAMMA_API int gamma_init(unsigned char num_nodes, int argc, char** argv);
 /* [addition] From now on the progress thread runs handlers, or (0) only calls do:
- * RMEM_GAMMA_PROGRESS, by the program. */
+ * RMEM_GAMMA=progress=…, by the program. */
 GAMMA_API int gamma_set_progress(int on);
 /* [name] Leaves; what was sent stays readable for its receivers. No other call may be under way. */
 GAMMA_API int gamma_exit(void);

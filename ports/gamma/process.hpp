@@ -46,13 +46,13 @@ using billboard::ProcessEndpoint;
 using Handler = void (*)();
 
 struct Settings {
-    /// How long a frame waits for room at its receiver before it is lost: RMEM_GAMMA_PATIENCE.
+    /// How long a frame waits for room at its receiver before it is lost: `patience` of RMEM_GAMMA.
     std::int64_t patience_ns = 100'000'000;
     /// The same of a flow-controlled one where nothing can be taken in meanwhile.
     std::int64_t deadlock_ns = 2'000'000'000;
     std::int64_t join_timeout_ns = rmem::kDefaultJoinTimeoutNs;
-    bool has_progress_thread = true;  ///< RMEM_GAMMA_PROGRESS
-    std::optional<unsigned> par_pid;  ///< RMEM_GAMMA_PID
+    bool has_progress_thread = true;  ///< `progress`
+    std::optional<unsigned> par_pid;  ///< `pid`
     std::uint32_t first_number = 0;   ///< of all streams
 
     [[nodiscard]] RMEM_API static Settings read();

@@ -22,12 +22,20 @@ bool is_known(std::string_view name) {
     return std::find(known.begin(), known.end(), name) != known.end();
 }
 
+/// The setting that is meant by a name that nothing reads; empty where none is.
+std::string meant_by(std::string_view name) {
+    for (const char* list : {"GAMMA", "MPI"}) {  // a key of one of these lists
+        if (name.starts_with(fmt::format("RMEM_{}_", list))) return fmt::format("RMEM_{}", list);
+    }
+    return nearest_name(name, setting_names(), 1);
+}
+
 }  // namespace
 
 GivenSettings::GivenSettings(List settings) : settings_(std::move(settings)), before_(given) {
     for (const auto& [name, value] : settings_) {
         if (is_known(name)) continue;
-        const std::string meant = nearest_name(name, setting_names(), 1);
+        const std::string meant = meant_by(name);
         throw Error(Errc::bad_environment,
                     fmt::format("{} is given, and nothing reads it; {}", name,
                                 meant.empty() ? "rmem(7) has the names of all settings"
@@ -67,28 +75,16 @@ std::string environment_text(const char* name) {
 
 const std::vector<std::string>& setting_names() {
     static const std::vector<std::string> names = {
-        "RMEM_AT_MARK",       "RMEM_AWAIT",
-        "RMEM_BARRIER",       "RMEM_BOUND",
-        "RMEM_BULK",          "RMEM_CC",
-        "RMEM_CHECK",         "RMEM_CXX",
-        "RMEM_DEAD_TIMEOUT",  "RMEM_DP_POOL",
-        "RMEM_FAULTS",        "RMEM_GAMMA_PATIENCE",
-        "RMEM_GAMMA_PID",     "RMEM_GAMMA_PROGRESS",
-        "RMEM_GROUP",         "RMEM_INSECURE",
-        "RMEM_INTERFACE",     "RMEM_JOIN_TIMEOUT",
-        "RMEM_KEY_FILE",      "RMEM_LAST_WORDS",
-        "RMEM_LAYOUT",        "RMEM_LINK",
-        "RMEM_MPICH",         "RMEM_MPI_COLLECTIVES",
-        "RMEM_MPI_GET",       "RMEM_MPI_LOCK",
-        "RMEM_MPI_TRANSPORT", "RMEM_MUNET",
-        "RMEM_NODE",          "RMEM_NODES",
-        "RMEM_PARTITION",     "RMEM_PAYLOAD",
-        "RMEM_PROVIDER",      "RMEM_RANK",
-        "RMEM_RANKS",         "RMEM_RFM2G_WINDOW",
-        "RMEM_RING",          "RMEM_SIZE",
-        "RMEM_SPIN",          "RMEM_STORES",
-        "RMEM_TIMING",        "RMEM_TOPOLOGY",
-        "RMEM_UNIX_GROUP",
+        "RMEM_AT_MARK",      "RMEM_AWAIT",      "RMEM_BARRIER",      "RMEM_BOUND",
+        "RMEM_BULK",         "RMEM_CC",         "RMEM_CHECK",        "RMEM_CXX",
+        "RMEM_DEAD_TIMEOUT", "RMEM_DP_POOL",    "RMEM_FAULTS",       "RMEM_GAMMA",
+        "RMEM_GROUP",        "RMEM_INSECURE",   "RMEM_INTERFACE",    "RMEM_JOIN_TIMEOUT",
+        "RMEM_KEY_FILE",     "RMEM_LAST_WORDS", "RMEM_LAYOUT",       "RMEM_LINK",
+        "RMEM_MPI",          "RMEM_MPICH",      "RMEM_MUNET",        "RMEM_NODE",
+        "RMEM_NODES",        "RMEM_PARTITION",  "RMEM_PAYLOAD",      "RMEM_PROVIDER",
+        "RMEM_RANK",         "RMEM_RANKS",      "RMEM_RFM2G_WINDOW", "RMEM_RING",
+        "RMEM_SIZE",         "RMEM_SPIN",       "RMEM_STORES",       "RMEM_TIMING",
+        "RMEM_TOPOLOGY",     "RMEM_UNIX_GROUP",
     };
     return names;
 }
@@ -101,7 +97,7 @@ void refuse_misspelt_settings() {
         if (!assignment.starts_with("RMEM_") || equals + 1 >= assignment.size()) continue;
         const std::string_view name = assignment.substr(0, equals);
         if (is_known(name)) continue;
-        const std::string meant = nearest_name(name, setting_names(), 1);
+        const std::string meant = meant_by(name);
         if (meant.empty()) continue;
         throw Error(Errc::bad_environment,
                     fmt::format("{} is set, and nothing reads it; did you mean {}? Correct it, or "

@@ -42,18 +42,18 @@ two_jobs_join_at_once() {
 collectives_on_every_link() {
     local ranks link few many
     build collectives inside
-    export RMEM_MPI_COLLECTIVES
-    for RMEM_MPI_COLLECTIVES in all off; do
+    export RMEM_MPI
+    for RMEM_MPI in collectives=all collectives=off; do
         export RMEM_LINK=direct
         for ranks in 2 3 4 8; do
-            good_run $ranks "$ranks ranks, $RMEM_MPI_COLLECTIVES" "$work/collectives"
+            good_run $ranks "$ranks ranks, $RMEM_MPI" "$work/collectives"
         done
         for link in ring udp; do
-            RMEM_LINK=$link good_run 3 "3 ranks on $link, $RMEM_MPI_COLLECTIVES" "$work/collectives"
+            RMEM_LINK=$link good_run 3 "3 ranks on $link, $RMEM_MPI" "$work/collectives"
         done
     done
 
-    RMEM_MPI_COLLECTIVES=all
+    RMEM_MPI=collectives=all
     good_run 3 "calls from inside" "$work/inside" "$work/file"
     good_run 3 "a rank gives other bytes than the others do" "$work/collectives" unequal
     RMEM_LINK=udp two_jobs_join_at_once
@@ -61,10 +61,10 @@ collectives_on_every_link() {
     few=$(multicasts_of 10)
     many=$(multicasts_of 60)
     ((many - few == 50 * 3)) || fail "150 more broadcasts are $((many - few)) more multicasts"
-    RMEM_MPI_COLLECTIVES=off
+    RMEM_MPI=collectives=off
     many=$(multicasts_of 60)
     ((many == 0)) || fail "there are $many multicasts though they are off"
-    RMEM_MPI_COLLECTIVES=all
+    RMEM_MPI=collectives=all
 }
 
 with_each_mpi collectives_on_every_link

@@ -13,11 +13,11 @@ source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 # each rank, but over the channel none
 fm_run() {
     local ranks=$1 counted expected=$1
-    good_run "$ranks" "$2 over $RMEM_MPI_TRANSPORT" "${@:3}"
-    [[ $RMEM_MPI_TRANSPORT != channel ]] || expected=0
+    good_run "$ranks" "$2 over $RMEM_MPI" "${@:3}"
+    [[ $RMEM_MPI != transport=channel ]] || expected=0
     counted=$(grep -c "rank [0-9]*: by .*, which has counted [1-9]" "$output" || true)
     [[ $counted == "$expected" ]] || {
-        fail "$2 over $RMEM_MPI_TRANSPORT: messages of $counted of $ranks ranks were counted"
+        fail "$2 over $RMEM_MPI: messages of $counted of $ranks ranks were counted"
     }
 }
 
@@ -31,9 +31,9 @@ random_calls() {
 netpipe() {
     fm_run 2 "$1" "$1" -i -n 3 -u 16384 -o "$work/np.out"
     grep -q 'Integrity check passed' "$output" ||
-        fail "$1 over $RMEM_MPI_TRANSPORT has passed no check"
+        fail "$1 over $RMEM_MPI has passed no check"
     if grep -q 'Integrity check failed' "$output"; then
-        fail "$1 over $RMEM_MPI_TRANSPORT: bytes are others than were sent"
+        fail "$1 over $RMEM_MPI: bytes are others than were sent"
     fi
 }
 
@@ -45,7 +45,7 @@ refused() {
     if (
         unset FI_LOG_LEVEL
         run 2 bash -c 'rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-}}
-            (( rank != 0 )) || RMEM_MPI_TRANSPORT=$1
+            (( rank != 0 )) || RMEM_MPI=transport=$1
             exec "$0" 2>"$2.$rank"' "$work/traffic" "$1" "$work/said"
     ); then
         fail "ranks of $1 and $2 run together"
@@ -59,16 +59,16 @@ refused() {
 over_fm() {
     local netpipe=$1
     build traffic random_collectives
-    export RMEM_LINK=direct RMEM_MPI_TRANSPORT=channel
+    export RMEM_LINK=direct RMEM_MPI=transport=channel
     random_calls "$work/expected"
-    RMEM_MPI_TRANSPORT=fm
+    RMEM_MPI=transport=fm
     fm_run 2 "2 ranks" "$work/traffic"
     random_calls "$work/found"
     cmp -s "$work/expected" "$work/found" || fail "over fm ranks have received something else"
     if command -v "$netpipe" >/dev/null; then netpipe "$netpipe"; fi
     echo "--- ranks of different transports"
-    RMEM_MPI_TRANSPORT=channel refused fm channel \
-        'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI_TRANSPORT'
+    RMEM_MPI=transport=channel refused fm channel \
+        'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI'
 }
 
 use_open_mpi

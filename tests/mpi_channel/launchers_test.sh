@@ -115,8 +115,8 @@ ends_with() { [[ $(tail -n 1 "$output") == *"$1"* ]] || fail "it is not the last
 
 last_words() {
     build spawn
-    if RMEM_MPI_TRANSPORT=foo run 2 "$work/spawn"; then fail "there is a transport foo"; fi
-    ends_with "bbp: RMEM_MPI_TRANSPORT is 'foo', which is no transport; give one of channel, fm"
+    if RMEM_MPI=transport=foo run 2 "$work/spawn"; then fail "there is a transport foo"; fi
+    ends_with "bbp: RMEM_MPI: transport is 'foo'; give channel or fm"
     left_nothing "a transport foo"
     # MPICH waits forever for what was spawned: this ends who has spawned it.
     # shellcheck disable=SC2016 # the inner shell's

@@ -99,7 +99,7 @@ TEST(ProviderAccess, goes_by_address_and_the_provider_s_key_if_that_is_asked_for
 
 TEST(ProviderAccess, works_by_reading_the_other_s_memory) {
     RingSetup ring = provider_ring();
-    ring.extra["RMEM_MPI_GET"] = "16K-2M";
+    ring.extra["RMEM_MPI"] = "get=16K-2M";
     with_target(ring, {}, kAll, write_and_read);
 }
 

@@ -12,7 +12,7 @@ calls=1500
 
 # digests <ranks> <all or off>: what the ranks have received, in a file of that name
 digests() {
-    export RMEM_MPI_COLLECTIVES=$2
+    export RMEM_MPI=collectives=$2
     good_run "$1" "$1 ranks on $RMEM_LINK, seed $1, $2" "$work/random_collectives" "$1" $calls
     grep '^rank [0-9]*: digest' "$output" | sort -V >"$work/$2"
     (($(wc -l <"$work/$2") == $1 * 10)) || fail "the ranks have not told what they received"

@@ -35,5 +35,5 @@ survivors_on_every_link() {
     done
 }
 
-export RMEM_MPI_COLLECTIVES=all RMEM_DEAD_TIMEOUT=3s
+export RMEM_MPI=collectives=all RMEM_DEAD_TIMEOUT=3s
 with_each_mpi survivors_on_every_link

@@ -37,8 +37,7 @@ int send_numbered(std::uint32_t number, std::size_t size, bool flow_controlled) 
 TEST_P(Gamma, is_reliable_but_for_overrun) {
     for (const std::size_t size : Sizes({8, 300, 700})) {
         const Begin begin{.bound = {.on_message = note_number, .on_error = note_error},
-                          .is_deaf = true,
-                          .patience = "2ms"};
+                          .gamma = "progress=off,patience=2ms"};
         run_group(2, begin, [size](Rank& me) {
             enum { received, sent, overrun };
             constexpr std::uint32_t kTakenIn = 30;
@@ -97,7 +96,7 @@ TEST_P(Gamma, is_ordered) {
 // ---- Flow control: none
 
 TEST_P(Gamma, has_no_flow_control) {
-    const Begin begin{.bound = {.on_error = note_error}, .is_deaf = true, .patience = "2ms"};
+    const Begin begin{.bound = {.on_error = note_error}, .gamma = "progress=off,patience=2ms"};
     run_group(2, begin, [](Rank& me) {
         if (me.rank == 0) {
             // More than there is room for, to one who takes nothing in.
@@ -232,7 +231,7 @@ void on_poke() {
 }
 
 TEST_P(Gamma, send_can_block) {
-    run_group(3, {.is_deaf = true, .patience = "20s"}, [](Rank& me) {
+    run_group(3, {.gamma = "progress=off,patience=20s"}, [](Rank& me) {
         shared = &me.shared;
         constexpr unsigned short kPokePort = 9;
         constexpr std::uint32_t kEnough = 4;

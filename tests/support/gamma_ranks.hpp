@@ -92,9 +92,8 @@ struct Begin {
     /// The node that port 5 is bound to, by `bound`; else of two nodes the other, or none.
     std::optional<int> to{};
     Bound bound{};
-    bool is_deaf = false;       ///< takes nothing in but in calls
-    const char* patience = "";  ///< RMEM_GAMMA_PATIENCE
-    unsigned ranks = 0;         ///< of the ring, in several groups; 0: one group
+    const char* gamma = "";  ///< RMEM_GAMMA; by progress=off nothing is taken in but in calls
+    unsigned ranks = 0;      ///< of the ring, in several groups; 0: one group
 };
 
 /// The processes of one group, which begin and end together.
@@ -105,8 +104,7 @@ protected:
     static void run_group(unsigned nodes, const Begin& begin, const Body& body) {
         run(begin.ranks == 0 ? nodes : begin.ranks, [&](Rank& me) {
             constexpr std::size_t kBound = 899;
-            if (begin.is_deaf) set_variable("RMEM_GAMMA_PROGRESS", "off");
-            if (*begin.patience != '\0') set_variable("RMEM_GAMMA_PATIENCE", begin.patience);
+            set_variable("RMEM_GAMMA", begin.gamma);
             start(me, nodes);
             const auto to = nodes == 2 && !begin.to ? 1 - gamma_my_node() : begin.to;
             if (to) bind_to(*to, begin.bound);

@@ -103,7 +103,7 @@ TEST_P(GammaGroups, have_barriers_of_their_own) {
 
 TEST_P(GammaGroups, may_be_named_in_the_environment) {
     run(3, [](Rank& me) {
-        if (me.rank != 1) set_variable("RMEM_GAMMA_PID", "1");
+        if (me.rank != 1) set_variable("RMEM_GAMMA", "pid=1");
         start(me, me.rank == 1 ? 1 : 2);
         check_equal(gamma_my_par_pid(), me.rank == 1 ? 0 : 1, "parallel PID");
         check_equal(gamma_my_node(), me.rank == 2 ? 1 : 0, "node");
@@ -125,14 +125,14 @@ TEST_P(GammaGroups, groups_that_cannot_be_are_refused_by_every_rank) {
 TEST_P(GammaGroups, settings_that_mean_nothing_are_refused_by_name) {
     run(1, [](Rank&) {
         const std::vector<std::pair<const char*, const char*>> wrong = {
-            {"RMEM_GAMMA_PID", "256"},
-            {"RMEM_GAMMA_PROGRESS", "maybe"},
-            {"RMEM_GAMMA_PATIENCE", "x"}};
-        for (const auto& [name, value] : wrong) {
-            set_variable(name, value);
-            check_code(gamma_init(1, 0, nullptr), GAMMA_EINVAL, name);
-            check(std::strstr(gamma_last_error(), name) != nullptr, gamma_last_error());
-            set_variable(name, std::nullopt);
+            {"pid=256", "RMEM_GAMMA: pid is '256'; give a whole number from 0 to 255"},
+            {"progress=maybe", "RMEM_GAMMA: progress is 'maybe'; give on or off"},
+            {"pid=1,patience=x", "RMEM_GAMMA: patience is 'x'; give a time"},
+            {"patients=1s", "RMEM_GAMMA has 'patients=1s' (did you mean 'patience'?); give"}};
+        for (const auto& [value, sentence] : wrong) {
+            set_variable("RMEM_GAMMA", value);
+            check_code(gamma_init(1, 0, nullptr), GAMMA_EINVAL, value);
+            check(std::strstr(gamma_last_error(), sentence) != nullptr, gamma_last_error());
         }
     });
 }

@@ -17,8 +17,7 @@ enum Word : std::size_t { kSent, kRead, kTaken, kDone };
 
 TEST_P(GammaSending, a_loss_at_the_end_is_told_though_nothing_comes_after_it) {
     run(2, [](Rank& me) {
-        set_variable("RMEM_GAMMA_PROGRESS", "off");
-        set_variable("RMEM_GAMMA_PATIENCE", "50ms");
+        set_variable("RMEM_GAMMA", "progress=off,patience=50ms");
         start(me, 2);
         bind_to(1 - gamma_my_node());
         check_ok(gamma_sync());
@@ -43,7 +42,7 @@ TEST_P(GammaSending, a_loss_at_the_end_is_told_though_nothing_comes_after_it) {
 }
 
 TEST_P(GammaSending, a_message_in_parts_that_loses_one_is_not_delivered) {
-    run_group(2, {.is_deaf = true, .patience = "2ms"}, [](Rank& me) {
+    run_group(2, {.gamma = "progress=off,patience=2ms"}, [](Rank& me) {
         if (me.rank == 0) {
             check_ok(send_pattern(5, 65'000, 1, false));  // more than lies anywhere
             check(counted("frames_overrun") > 0, "frames are lost");
@@ -63,7 +62,7 @@ TEST_P(GammaSending, a_message_in_parts_that_loses_one_is_not_delivered) {
 }
 
 TEST_P(GammaSending, with_flow_control_nothing_is_lost_however_late_the_receiver_reads) {
-    run_group(2, {.is_deaf = true, .patience = "1ms"}, [](Rank& me) {
+    run_group(2, {.gamma = "progress=off,patience=1ms"}, [](Rank& me) {
         const int messages = thrifty(400);
         if (me.rank == 0) {
             for (int i = 0; i < messages; ++i)
@@ -111,7 +110,7 @@ TEST_P(GammaSending, a_process_that_tries_to_send_is_told_instead_of_waiting_and
 }
 
 TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_forever) {
-    run_group(2, {.is_deaf = true}, [](Rank&) {
+    run_group(2, {.gamma = "progress=off"}, [](Rank&) {
         const int messages = thrifty(200);
         for (int i = 0; i < messages; ++i)
             check_ok(send_pattern(5, i % 2 == 0 ? 8 : 3000, static_cast<std::uint64_t>(i)));
@@ -120,7 +119,7 @@ TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_fore
 }
 
 TEST_P(GammaSending, a_handlers_message_does_not_come_into_the_middle_of_a_longer_one) {
-    run_group(2, {.is_deaf = true}, [](Rank& me) {
+    run_group(2, {.gamma = "progress=off"}, [](Rank& me) {
         static std::atomic<int> result;
         static Rank* self = nullptr;
         self = &me;
@@ -179,7 +178,7 @@ TEST_P(GammaSending, a_broadcast_loses_at_who_does_not_read_and_comes_to_the_oth
     // Without FIFOs the sender's buffers, which the one has not read, are missing for the other,
     // too.
     const bool has_fifos = std::string_view(GetParam().layout) == "inline";
-    const Begin begin{.to = BROADCAST, .is_deaf = true, .patience = "1ms"};
+    const Begin begin{.to = BROADCAST, .gamma = "progress=off,patience=1ms"};
     run_group(3, begin, [has_fifos](Rank& me) {
         constexpr int kMessages = 1200;  // more than lie anywhere
         if (me.rank == 0) {
@@ -299,7 +298,7 @@ TEST_P(GammaSending, a_send_that_waits_for_room_ends_when_its_receiver_dies) {
         check_ok(gamma_exit());
     });
     ring.start(1, [](Rank& me) {
-        set_variable("RMEM_GAMMA_PROGRESS", "off");
+        set_variable("RMEM_GAMMA", "progress=off");
         start(me, 2);
         bind_to(0);
         check_ok(gamma_sync());
