@@ -35,7 +35,8 @@ protected:
     /// A rank that comes, tells what its bank holds.
     Child comes(unsigned rank, const char* how = nullptr) {
         return Child([this, rank, how] {
-            if (how != nullptr) ::setenv(how, "join.bank-copied", 1);
+            if (how != nullptr)
+                ::setenv("RMEM_AT_MARK", (std::string(how) + ":join.bank-copied").c_str(), 1);
             RingRank me(ring.open(), {rank, rank}, {});
             EXPECT_EQ(me.memory.load(0), kWords);
         });
@@ -55,14 +56,14 @@ protected:
     }};
     Child writer{[this] {
         while (*there != 1) ::usleep(1'000);
-        ::setenv("RMEM_STOP_AT", ("ring.delivers:" + std::to_string(kWords)).c_str(), 1);
+        ::setenv("RMEM_AT_MARK", ("stop:ring.delivers:" + std::to_string(kWords)).c_str(), 1);
         RingRank me(ring.open(), {2, 2}, {});
         for (std::uint32_t i = 1; i <= kWords; ++i) me.memory.post_word(0, i);
     }};
 };
 
 TEST_F(RingJoiningMarks, a_word_that_is_delivered_behind_the_copy_is_read_from_the_log) {
-    Child joins = comes(0, "RMEM_STOP_AT");
+    Child joins = comes(0, "stop");
     joins.await_stop();
     let_write();
     EXPECT_NE(in_bank(ring, 0, 0), kWords) << "it was copied: nothing is tested";
@@ -74,7 +75,7 @@ TEST_F(RingJoiningMarks, a_word_that_is_delivered_behind_the_copy_is_read_from_t
 }
 
 TEST_F(RingJoiningMarks, a_bank_that_was_copied_in_part_is_nobodys_source) {
-    EXPECT_EQ(comes(0, "RMEM_KILL_AT").wait(), -SIGKILL);
+    EXPECT_EQ(comes(0, "kill").wait(), -SIGKILL);
     let_write();
     *there = 0;
     EXPECT_EQ(bystander.wait(), 0);
