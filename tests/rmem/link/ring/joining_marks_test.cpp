@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: marked
-// What a node's bank holds that is taken into the ring while another delivers: engine.cpp's mark is
-// between the copy and the reading of the logs ("rmem/link/ring/engine.cpp").
+// The mark of "rmem/link/ring/engine.cpp": between the copy of a bank and the reading of the logs.
 #include "rmem/link/ring/memory.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_ring.hpp"
@@ -14,29 +13,23 @@ namespace rmem {
 namespace {
 
 using test::Child;
-using test::eventually;
 using test::in_bank;
 using test::RingRank;
-using test::SharedValue;
-using test::TestRing;
 
 constexpr std::uint32_t kWords = 10;
 
-/// Node 1 is there; node 2 is stopped when it has seen that nobody has come, and before it stores
-/// its last word; node 0 copies node 1's bank. All in children, since a mark is read when a process
-/// passes its first one.
+/// Node 2 is stopped before it stores its last word, when it has seen that nobody has come; node 0
+/// copies node 1's bank.
 class RingJoiningMarks : public ::testing::Test {
 protected:
     RingJoiningMarks() {
-        EXPECT_TRUE(eventually([&] { return *there == 1; }));
+        EXPECT_TRUE(test::eventually([&] { return *there == 1; }));
         writer.await_stop();
     }
 
-    /// A rank that comes, tells what its bank holds.
-    Child comes(unsigned rank, const char* how = nullptr) {
-        return Child([this, rank, how] {
-            if (how != nullptr)
-                ::setenv("RMEM_AT_MARK", (std::string(how) + ":join.bank-copied").c_str(), 1);
+    Child comes(unsigned rank, const char* at = "") {
+        return Child([this, rank, at] {
+            ::setenv("RMEM_AT_MARK", at, 1);
             RingRank me(ring.open(), {rank, rank}, {});
             EXPECT_EQ(me.memory.load(0), kWords);
         });
@@ -47,8 +40,8 @@ protected:
         EXPECT_EQ(in_bank(ring, 1, 0), kWords);
     }
 
-    TestRing ring{{.nodes = 4}};
-    SharedValue<std::atomic<unsigned>> there;
+    test::TestRing ring{{.nodes = 4}};
+    test::SharedValue<std::atomic<unsigned>> there;  // node 1 is
     Child bystander{[this] {
         RingRank me(ring.open(), {1, 1}, {});
         *there = 1;
@@ -63,7 +56,7 @@ protected:
 };
 
 TEST_F(RingJoiningMarks, a_word_that_is_delivered_behind_the_copy_is_read_from_the_log) {
-    Child joins = comes(0, "stop");
+    Child joins = comes(0, "stop:join.bank-copied");
     joins.await_stop();
     let_write();
     EXPECT_NE(in_bank(ring, 0, 0), kWords) << "it was copied: nothing is tested";
@@ -75,7 +68,7 @@ TEST_F(RingJoiningMarks, a_word_that_is_delivered_behind_the_copy_is_read_from_t
 }
 
 TEST_F(RingJoiningMarks, a_bank_that_was_copied_in_part_is_nobodys_source) {
-    EXPECT_EQ(comes(0, "kill").wait(), -SIGKILL);
+    EXPECT_EQ(comes(0, "kill:join.bank-copied").wait(), -SIGKILL);
     let_write();
     *there = 0;
     EXPECT_EQ(bystander.wait(), 0);
