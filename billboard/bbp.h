@@ -109,102 +109,12 @@ BBP_API int bbp_init(int* rank, int* nprocs);
  * in any thread. */
 BBP_API int bbp_finalize(void);
 
-/* ---- Messages */
+/* ---- Endpoints */
 
-/* Sends `len` bytes to `dest` (oneself is allowed); returns when `buf` may be used again. */
-BBP_API int bbp_send(int dest, const void* buf, size_t len);
-
-/* Receives the next message of `src` (or of anyone: BBP_ANY) into `buf`; returns the sender's rank
- * and sets *len (if not null) to the message's size. A message larger than `cap` is BBP_ESIZE: *len
- * tells its size and the message stays. It also stays first in line for BBP_ANY, unless one in
- * several parts or set aside overtakes it: retry with *len until the call succeeds. */
-BBP_API int bbp_recv(int src, void* buf, size_t cap, size_t* len);
-
-/* Sends one message to several ranks, each named once, by posting it once. When some are dead the
- * others still get it and the result is BBP_EPEER. */
-BBP_API int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len);
-
-/* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. A receive is
- * immediate then, unless the message is larger than a partition: of that one only a part may be
- * there, and its sender may still take it back (its deadline passes) or die. A caller that must not
- * wait receives with bbp_tryrecv or bbp_recv_for anyway. */
-BBP_API int bbp_msgavail(int src);
-
-/* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when
- * none waits. The remarks of bbp_msgavail on messages larger than a partition hold here, too. *len
- * may be null. Returns the sender's rank: receive from it by name where it must be this message:
- * BBP_ANY gives one in several parts first if that is whole meanwhile. */
-BBP_API int bbp_probe(int src, size_t* len);
-
-/* As the three above, but BBP_EAGAIN instead of waiting. trysend and trymcast of a message that is
- * larger than a partition could never finish: BBP_ESIZE. */
-BBP_API int bbp_trysend(int dest, const void* buf, size_t len);
-BBP_API int bbp_trymcast(const int* dests, int ndests, const void* buf, size_t len);
-BBP_API int bbp_tryrecv(int src, void* buf, size_t cap, size_t* len);
-
-/* As the blocking calls, but BBP_ETIMEDOUT after `timeout_ns` nanoseconds (0 or less: now). A send
- * whose deadline passes in the middle of a message larger than a partition takes it back: the
- * receiver drops the half and counts it. */
-BBP_API int bbp_send_for(int dest, const void* buf, size_t len, int64_t timeout_ns);
-BBP_API int bbp_recv_for(int src, void* buf, size_t cap, size_t* len, int64_t timeout_ns);
-BBP_API int bbp_mcast_for(const int* dests, int ndests, const void* buf, size_t len,
-                          int64_t timeout_ns);
-
-/* ---- No copies */
-
-/* Gives a buffer of `len` bytes in the own partition, to be filled in place and then posted with
- * bbp_post or bbp_post_mcast (exactly one of them, which ends its use) or given back with
- * bbp_discard. BBP_EAGAIN: no room until receivers have read; BBP_ESIZE: larger than a partition.
- * Posting waits while its receivers have too many messages unread. A post that ends with BBP_EAGAIN
- * (trypost) or BBP_ETIMEDOUT (post_for) has sent nothing: the buffer stays composed, as it was
- * filled, and is the caller's to post again or to discard. So it is after a refused argument. */
-BBP_API int bbp_compose(size_t len, void** buf);
-BBP_API int bbp_post(int dest, void* buf, size_t len);
-BBP_API int bbp_post_mcast(const int* dests, int ndests, void* buf, size_t len);
-BBP_API int bbp_trypost(int dest, void* buf, size_t len);
-BBP_API int bbp_trypost_mcast(const int* dests, int ndests, void* buf, size_t len);
-BBP_API int bbp_post_for(int dest, void* buf, size_t len, int64_t timeout_ns);
-BBP_API int bbp_post_mcast_for(const int* dests, int ndests, void* buf, size_t len,
-                               int64_t timeout_ns);
-BBP_API int bbp_discard(void* buf);
-
-/* Receives without copying: *data points to the message where the sender posted it, until
- * bbp_release(*data), which may come in any order. Returns the sender's rank. Messages larger than
- * a partition cannot be viewed: BBP_ESIZE (use bbp_recv). */
-BBP_API int bbp_view(int src, const void** data, size_t* len);
-BBP_API int bbp_tryview(int src, const void** data, size_t* len);
-BBP_API int bbp_view_for(int src, const void** data, size_t* len, int64_t timeout_ns);
-BBP_API int bbp_release(const void* data);
-
-/* ---- Groups and barriers */
-
-/* Waits until every rank has called it. */
-BBP_API int bbp_barrier(void);
-BBP_API int bbp_barrier_for(int64_t timeout_ns);
-
-/* The same among `members` (which must include the caller); `id` < BBP_MAX_BARRIERS keeps barriers
- * of different groups apart, and an id always goes with one list of members. */
-#define BBP_MAX_BARRIERS 64
-BBP_API int bbp_barrier_group(const int* members, int n, unsigned id);
-BBP_API int bbp_barrier_group_for(const int* members, int n, unsigned id, int64_t timeout_ns);
-
-/* A rank joins and leaves groups by name (at most BBP_MAX_JOINED at a time); bbp_mcast_group sends
- * to every other rank that is in the group as the sender sees it now, and returns their number. */
-#define BBP_MAX_JOINED 16
-BBP_API int bbp_group_join(const char* name);
-BBP_API int bbp_group_leave(const char* name);
-BBP_API int bbp_mcast_group(const char* name, const void* buf, size_t len);
-
-/* ---- Waiting elsewhere */
-
-/* A descriptor for poll, select or epoll: readable when a message may wait. Receive with
- * bbp_tryrecv until BBP_EAGAIN, which arms it again. Closed by bbp_finalize. */
-BBP_API int bbp_fd(void);
-
-/* ---- Several rings */
-
-/* An endpoint beside the process's own: a program is in several rings, or in one as several ranks.
- * What is said of a process above holds for each endpoint. */
+/* One rank's end of a ring. Each call below takes an endpoint; null stands for the process's own,
+ * that of bbp_init. bbp_open gives others, to be in several rings, or in one as several ranks; what
+ * is said of a process above holds for each endpoint. Without `_on` the calls are on the process's
+ * own: bbp_send(1, …) is bbp_send_on(NULL, 1, …). */
 typedef struct bbp_endpoint bbp_endpoint;
 
 /* Joins as bbp_init does, and stores the endpoint; null on failure. */
@@ -217,57 +127,213 @@ BBP_API int bbp_open(bbp_endpoint** endpoint);
  */
 struct rmem_options;
 BBP_API int bbp_open_with(bbp_endpoint** endpoint, const struct rmem_options* options);
-/* Leaves the ring, as bbp_finalize does. Null is no failure. */
+/* Leaves the ring, as bbp_finalize does. Null is no failure, and leaves none. */
 BBP_API int bbp_close(bbp_endpoint* endpoint);
 
 /* Its own rank, and the number of ranks in its ring. */
 BBP_API int bbp_rank_on(bbp_endpoint* endpoint);
 BBP_API int bbp_ranks_on(bbp_endpoint* endpoint);
 
-/* The calls above. */
+/* ---- Messages */
+
+/* Sends `len` bytes to `dest` (oneself is allowed); returns when `buf` may be used again. */
 BBP_API int bbp_send_on(bbp_endpoint* endpoint, int dest, const void* buf, size_t len);
-BBP_API int bbp_trysend_on(bbp_endpoint* endpoint, int dest, const void* buf, size_t len);
-BBP_API int bbp_send_for_on(bbp_endpoint* endpoint, int dest, const void* buf, size_t len,
-                            int64_t timeout_ns);
+
+/* Receives the next message of `src` (or of anyone: BBP_ANY) into `buf`; returns the sender's rank
+ * and sets *len (if not null) to the message's size. A message larger than `cap` is BBP_ESIZE: *len
+ * tells its size and the message stays. It also stays first in line for BBP_ANY, unless one in
+ * several parts or set aside overtakes it: retry with *len until the call succeeds. */
 BBP_API int bbp_recv_on(bbp_endpoint* endpoint, int src, void* buf, size_t cap, size_t* len);
-BBP_API int bbp_tryrecv_on(bbp_endpoint* endpoint, int src, void* buf, size_t cap, size_t* len);
-BBP_API int bbp_recv_for_on(bbp_endpoint* endpoint, int src, void* buf, size_t cap, size_t* len,
-                            int64_t timeout_ns);
-BBP_API int bbp_msgavail_on(bbp_endpoint* endpoint, int src);
-BBP_API int bbp_probe_on(bbp_endpoint* endpoint, int src, size_t* len);
+
+/* Sends one message to several ranks, each named once, by posting it once. When some are dead the
+ * others still get it and the result is BBP_EPEER. */
 BBP_API int bbp_mcast_on(bbp_endpoint* endpoint, const int* dests, int ndests, const void* buf,
                          size_t len);
+
+/* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. A receive is
+ * immediate then, unless the message is larger than a partition: of that one only a part may be
+ * there, and its sender may still take it back (its deadline passes) or die. A caller that must not
+ * wait receives with bbp_tryrecv or bbp_recv_for anyway. */
+BBP_API int bbp_msgavail_on(bbp_endpoint* endpoint, int src);
+
+/* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when
+ * none waits. The remarks of bbp_msgavail on messages larger than a partition hold here, too. *len
+ * may be null. Returns the sender's rank: receive from it by name where it must be this message:
+ * BBP_ANY gives one in several parts first if that is whole meanwhile. */
+BBP_API int bbp_probe_on(bbp_endpoint* endpoint, int src, size_t* len);
+
+/* As the three above, but BBP_EAGAIN instead of waiting. trysend and trymcast of a message that is
+ * larger than a partition could never finish: BBP_ESIZE. */
+BBP_API int bbp_trysend_on(bbp_endpoint* endpoint, int dest, const void* buf, size_t len);
 BBP_API int bbp_trymcast_on(bbp_endpoint* endpoint, const int* dests, int ndests, const void* buf,
                             size_t len);
+BBP_API int bbp_tryrecv_on(bbp_endpoint* endpoint, int src, void* buf, size_t cap, size_t* len);
+
+/* As the blocking calls, but BBP_ETIMEDOUT after `timeout_ns` nanoseconds (0 or less: now). A send
+ * whose deadline passes in the middle of a message larger than a partition takes it back: the
+ * receiver drops the half and counts it. */
+BBP_API int bbp_send_for_on(bbp_endpoint* endpoint, int dest, const void* buf, size_t len,
+                            int64_t timeout_ns);
+BBP_API int bbp_recv_for_on(bbp_endpoint* endpoint, int src, void* buf, size_t cap, size_t* len,
+                            int64_t timeout_ns);
 BBP_API int bbp_mcast_for_on(bbp_endpoint* endpoint, const int* dests, int ndests, const void* buf,
                              size_t len, int64_t timeout_ns);
+
+/* ---- No copies */
+
+/* Gives a buffer of `len` bytes in the own partition, to be filled in place and then posted with
+ * bbp_post or bbp_post_mcast (exactly one of them, which ends its use) or given back with
+ * bbp_discard. BBP_EAGAIN: no room until receivers have read; BBP_ESIZE: larger than a partition.
+ * Posting waits while its receivers have too many messages unread. A post that ends with BBP_EAGAIN
+ * (trypost) or BBP_ETIMEDOUT (post_for) has sent nothing: the buffer stays composed, as it was
+ * filled, and is the caller's to post again or to discard. So it is after a refused argument. */
 BBP_API int bbp_compose_on(bbp_endpoint* endpoint, size_t len, void** buf);
 BBP_API int bbp_post_on(bbp_endpoint* endpoint, int dest, void* buf, size_t len);
-BBP_API int bbp_trypost_on(bbp_endpoint* endpoint, int dest, void* buf, size_t len);
-BBP_API int bbp_post_for_on(bbp_endpoint* endpoint, int dest, void* buf, size_t len,
-                            int64_t timeout_ns);
 BBP_API int bbp_post_mcast_on(bbp_endpoint* endpoint, const int* dests, int ndests, void* buf,
                               size_t len);
+BBP_API int bbp_trypost_on(bbp_endpoint* endpoint, int dest, void* buf, size_t len);
 BBP_API int bbp_trypost_mcast_on(bbp_endpoint* endpoint, const int* dests, int ndests, void* buf,
                                  size_t len);
+BBP_API int bbp_post_for_on(bbp_endpoint* endpoint, int dest, void* buf, size_t len,
+                            int64_t timeout_ns);
 BBP_API int bbp_post_mcast_for_on(bbp_endpoint* endpoint, const int* dests, int ndests, void* buf,
                                   size_t len, int64_t timeout_ns);
 BBP_API int bbp_discard_on(bbp_endpoint* endpoint, void* buf);
+
+/* Receives without copying: *data points to the message where the sender posted it, until
+ * bbp_release(*data), which may come in any order. Returns the sender's rank. Messages larger than
+ * a partition cannot be viewed: BBP_ESIZE (use bbp_recv). */
 BBP_API int bbp_view_on(bbp_endpoint* endpoint, int src, const void** data, size_t* len);
 BBP_API int bbp_tryview_on(bbp_endpoint* endpoint, int src, const void** data, size_t* len);
 BBP_API int bbp_view_for_on(bbp_endpoint* endpoint, int src, const void** data, size_t* len,
                             int64_t timeout_ns);
 BBP_API int bbp_release_on(bbp_endpoint* endpoint, const void* data);
+
+/* ---- Groups and barriers */
+
+/* Waits until every rank has called it. */
 BBP_API int bbp_barrier_on(bbp_endpoint* endpoint);
 BBP_API int bbp_barrier_for_on(bbp_endpoint* endpoint, int64_t timeout_ns);
+
+/* The same among `members` (which must include the caller); `id` < BBP_MAX_BARRIERS keeps barriers
+ * of different groups apart, and an id always goes with one list of members. */
+#define BBP_MAX_BARRIERS 64
 BBP_API int bbp_barrier_group_on(bbp_endpoint* endpoint, const int* members, int n, unsigned id);
 BBP_API int bbp_barrier_group_for_on(bbp_endpoint* endpoint, const int* members, int n, unsigned id,
                                      int64_t timeout_ns);
+
+/* A rank joins and leaves groups by name (at most BBP_MAX_JOINED at a time); bbp_mcast_group sends
+ * to every other rank that is in the group as the sender sees it now, and returns their number. */
+#define BBP_MAX_JOINED 16
 BBP_API int bbp_group_join_on(bbp_endpoint* endpoint, const char* name);
 BBP_API int bbp_group_leave_on(bbp_endpoint* endpoint, const char* name);
 BBP_API int bbp_mcast_group_on(bbp_endpoint* endpoint, const char* name, const void* buf,
                                size_t len);
+
+/* ---- Waiting elsewhere */
+
+/* A descriptor for poll, select or epoll: readable when a message may wait. Receive with
+ * bbp_tryrecv until BBP_EAGAIN, which arms it again. Closed by bbp_finalize, or bbp_close. */
 BBP_API int bbp_fd_on(bbp_endpoint* endpoint);
+
+/* ---- The same on the process's own endpoint: no functions of the library, but of this header */
+
+static inline int bbp_send(int dest, const void* buf, size_t len) {
+    return bbp_send_on(NULL, dest, buf, len);
+}
+static inline int bbp_recv(int src, void* buf, size_t cap, size_t* len) {
+    return bbp_recv_on(NULL, src, buf, cap, len);
+}
+static inline int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len) {
+    return bbp_mcast_on(NULL, dests, ndests, buf, len);
+}
+static inline int bbp_msgavail(int src) {
+    return bbp_msgavail_on(NULL, src);
+}
+static inline int bbp_probe(int src, size_t* len) {
+    return bbp_probe_on(NULL, src, len);
+}
+static inline int bbp_trysend(int dest, const void* buf, size_t len) {
+    return bbp_trysend_on(NULL, dest, buf, len);
+}
+static inline int bbp_trymcast(const int* dests, int ndests, const void* buf, size_t len) {
+    return bbp_trymcast_on(NULL, dests, ndests, buf, len);
+}
+static inline int bbp_tryrecv(int src, void* buf, size_t cap, size_t* len) {
+    return bbp_tryrecv_on(NULL, src, buf, cap, len);
+}
+static inline int bbp_send_for(int dest, const void* buf, size_t len, int64_t timeout_ns) {
+    return bbp_send_for_on(NULL, dest, buf, len, timeout_ns);
+}
+static inline int bbp_recv_for(int src, void* buf, size_t cap, size_t* len, int64_t timeout_ns) {
+    return bbp_recv_for_on(NULL, src, buf, cap, len, timeout_ns);
+}
+static inline int bbp_mcast_for(const int* dests, int ndests, const void* buf, size_t len,
+                                int64_t timeout_ns) {
+    return bbp_mcast_for_on(NULL, dests, ndests, buf, len, timeout_ns);
+}
+static inline int bbp_compose(size_t len, void** buf) {
+    return bbp_compose_on(NULL, len, buf);
+}
+static inline int bbp_post(int dest, void* buf, size_t len) {
+    return bbp_post_on(NULL, dest, buf, len);
+}
+static inline int bbp_post_mcast(const int* dests, int ndests, void* buf, size_t len) {
+    return bbp_post_mcast_on(NULL, dests, ndests, buf, len);
+}
+static inline int bbp_trypost(int dest, void* buf, size_t len) {
+    return bbp_trypost_on(NULL, dest, buf, len);
+}
+static inline int bbp_trypost_mcast(const int* dests, int ndests, void* buf, size_t len) {
+    return bbp_trypost_mcast_on(NULL, dests, ndests, buf, len);
+}
+static inline int bbp_post_for(int dest, void* buf, size_t len, int64_t timeout_ns) {
+    return bbp_post_for_on(NULL, dest, buf, len, timeout_ns);
+}
+static inline int bbp_post_mcast_for(const int* dests, int ndests, void* buf, size_t len,
+                                     int64_t timeout_ns) {
+    return bbp_post_mcast_for_on(NULL, dests, ndests, buf, len, timeout_ns);
+}
+static inline int bbp_discard(void* buf) {
+    return bbp_discard_on(NULL, buf);
+}
+static inline int bbp_view(int src, const void** data, size_t* len) {
+    return bbp_view_on(NULL, src, data, len);
+}
+static inline int bbp_tryview(int src, const void** data, size_t* len) {
+    return bbp_tryview_on(NULL, src, data, len);
+}
+static inline int bbp_view_for(int src, const void** data, size_t* len, int64_t timeout_ns) {
+    return bbp_view_for_on(NULL, src, data, len, timeout_ns);
+}
+static inline int bbp_release(const void* data) {
+    return bbp_release_on(NULL, data);
+}
+static inline int bbp_barrier(void) {
+    return bbp_barrier_on(NULL);
+}
+static inline int bbp_barrier_for(int64_t timeout_ns) {
+    return bbp_barrier_for_on(NULL, timeout_ns);
+}
+static inline int bbp_barrier_group(const int* members, int n, unsigned id) {
+    return bbp_barrier_group_on(NULL, members, n, id);
+}
+static inline int bbp_barrier_group_for(const int* members, int n, unsigned id,
+                                        int64_t timeout_ns) {
+    return bbp_barrier_group_for_on(NULL, members, n, id, timeout_ns);
+}
+static inline int bbp_group_join(const char* name) {
+    return bbp_group_join_on(NULL, name);
+}
+static inline int bbp_group_leave(const char* name) {
+    return bbp_group_leave_on(NULL, name);
+}
+static inline int bbp_mcast_group(const char* name, const void* buf, size_t len) {
+    return bbp_mcast_group_on(NULL, name, buf, len);
+}
+static inline int bbp_fd(void) {
+    return bbp_fd_on(NULL);
+}
 
 /* ---- Errors */
 

@@ -245,24 +245,25 @@ TEST_P(Endpoints, are_used_by_a_thread_each_at_the_same_time) {
     close_both(of_two);
 }
 
-TEST(OwnEndpoints, live_beside_the_processs_own) {
-    const RingOf ring("direct", 1);
-    RingName global;
-    ::setenv("RMEM_RING", global.get().c_str(), 1);
+TEST(OwnEndpoints, live_beside_the_processs_own_which_null_stands_for) {
+    const RingOf ring("direct", 1), global("direct", 1);
+    ::setenv("RMEM_RING", global.name().c_str(), 1);
     ::setenv("RMEM_RANKS", "1", 1);
-    int rank = -1, ranks = -1;
-    ASSERT_EQ(bbp_init(&rank, &ranks), BBP_OK) << bbp_last_error();
+    ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK) << bbp_last_error();
     bbp_endpoint* const own = ring.open(0);
+    EXPECT_EQ(bbp_rank_on(nullptr), 0);
+    EXPECT_EQ(bbp_ranks_on(nullptr), 1);
+    EXPECT_EQ(bbp_close(nullptr), BBP_OK);
     std::uint32_t word = 1, got = 0;
     EXPECT_EQ(bbp_send(0, &word, sizeof word), BBP_OK);
     word = 2;
     EXPECT_EQ(bbp_send_on(own, 0, &word, sizeof word), BBP_OK);
-    EXPECT_EQ(bbp_recv(0, &got, sizeof got, nullptr), 0);
+    EXPECT_EQ(bbp_recv_on(nullptr, 0, &got, sizeof got, nullptr), 0);
     EXPECT_EQ(got, 1U);
     EXPECT_EQ(bbp_finalize(), BBP_OK);
     EXPECT_EQ(bbp_recv_on(own, 0, &got, sizeof got, nullptr), 0);
     EXPECT_EQ(got, 2U);
-    EXPECT_EQ(bbp_msgavail(0), BBP_EINVAL);
+    EXPECT_EQ(bbp_msgavail_on(nullptr, 0), BBP_EINVAL);
     EXPECT_EQ(bbp_close(own), BBP_OK);
     ::unsetenv("RMEM_RANKS");
     ::unsetenv("RMEM_RING");
@@ -274,11 +275,10 @@ TEST(OwnEndpoints, say_what_is_wrong) {
     EXPECT_THAT(bbp_last_error(), HasSubstr("null pointer"));
     std::uint32_t word = 0;
     EXPECT_EQ(bbp_send_on(nullptr, 0, &word, sizeof word), BBP_EINVAL);
-    EXPECT_THAT(bbp_last_error(), HasSubstr("bbp_open"));
+    EXPECT_THAT(bbp_last_error(), HasSubstr("call bbp_init first"));
     EXPECT_EQ(bbp_recv_on(nullptr, 0, &word, sizeof word, nullptr), BBP_EINVAL);
     EXPECT_EQ(bbp_rank_on(nullptr), BBP_EINVAL);
     EXPECT_EQ(bbp_fd_on(nullptr), BBP_EINVAL);
-    EXPECT_EQ(bbp_close(nullptr), BBP_OK);
     rmem_options options = RMEM_OPTIONS;
     options.link = "carrier-pigeon";
     EXPECT_EQ(bbp_open_with(&none, &options), BBP_EINVAL);

@@ -138,7 +138,7 @@ is_seen() { # <header> <sed command>
     dump "$work/new.abi" "$work/planted" "$header"
     if same "$work/old.abi" "$work/new.abi"; then fail "abidiff does not see: $2"; fi
 }
-is_seen billboard/bbp.h 's/bbp_post(int dest/bbp_post(long dest/'
+is_seen billboard/bbp.h 's/bbp_post_on(\(.*\), int dest/bbp_post_on(\1, long dest/'
 is_seen billboard/bbp.h 's/BBP_EBUSY = RMEM_EBUSY/BBP_EBUSY = -12/'
 is_seen rmem/rmem.h 's/uint32_t rmem_load/uint64_t rmem_load/'
 is_seen ports/dp/dp.h 's/uint64_t again;.*/uint32_t again;/'
