@@ -11,7 +11,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/node.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "rmem/rmem.h"
 
 #include <benchmark/benchmark.h>

@@ -99,14 +99,14 @@ public:
 
     // ---- Waiting elsewhere
     [[nodiscard]] virtual int fd() = 0;
-    /// Where a thread may wait to be woken (rmem/ring/waiting.hpp); null: simulated.
+    /// Where a thread may wait to be woken (rmem/ring/waiting/waiting.hpp); null: simulated.
     [[nodiscard]] virtual rmem::Ring* ring() noexcept = 0;
     /// What brings messages in this process, for a WakeFd (billboard/core/wake_fd.hpp); null:
     /// others do.
     [[nodiscard]] virtual rmem::InterruptSource* wake_source() noexcept = 0;
     /// After a poll by take() that found nothing: where there are more ranks than processors,
     /// another runs. All other calls that do not wait, or not for long, do so by themselves
-    /// (rmem/ring/waiting.hpp).
+    /// (rmem/ring/waiting/waiting.hpp).
     virtual void give_way() = 0;
     /// Whether that would give a processor away.
     [[nodiscard]] virtual bool is_crowded() = 0;

@@ -11,8 +11,8 @@
 /// Errors: `rmem::Error` (bad_environment, bad_size).
 
 #include "billboard/boards/layout.hpp"
-#include "rmem/config.hpp"
-#include "rmem/ring/awaiting.hpp"
+#include "rmem/ring/config.hpp"
+#include "rmem/ring/waiting/awaiting.hpp"
 
 namespace billboard {
 

@@ -2,8 +2,8 @@
 #include "mpi_channel/settings.hpp"
 
 #include "rmem/base/setting_list.hpp"
-#include "rmem/config.hpp"
 #include "rmem/error.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <cstdlib>
 #include <set>

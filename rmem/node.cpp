@@ -8,9 +8,9 @@
 #include "rmem/link/udp/memory.hpp"
 #include "rmem/link/whole_words.hpp"
 #include "rmem/node_impl.hpp"
-#include "rmem/ring/awaiting.hpp"
 #include "rmem/ring/join_notice.hpp"
 #include "rmem/ring/joining.hpp"
+#include "rmem/ring/waiting/awaiting.hpp"
 #include "rmem/stores/signal_chain.hpp"
 
 #include <fmt/format.h>

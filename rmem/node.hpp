@@ -44,7 +44,7 @@
 /// Polling
 ///   load, read, poll and deadlines that have passed, called again and again without success, give
 ///   the processor to another rank where there are more ranks than processors
-///   (rmem/ring/waiting.hpp).
+///   (rmem/ring/waiting/waiting.hpp).
 /// In a simulated process (rmem/sim/world.hpp)
 ///   `open` gives its world's ring, and accesses take virtual time; raw loads from `bank()` take
 ///   none, so a program that waits by them alone never ends. Callbacks are the world's calls, at
@@ -61,10 +61,10 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/histogram.hpp"
-#include "rmem/config.hpp"
-#include "rmem/interrupts.hpp"
 #include "rmem/ring/bound_violation.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/counters.hpp"
+#include "rmem/ring/interrupts.hpp"
 #include "rmem/stores/mode.hpp"
 
 #include <cstddef>
@@ -184,7 +184,7 @@ public:
     /// Words that a write does not change are not sent (interrupt-marked ones always are).
     void set_data_filter(bool on);
 
-    // ---- Interrupts (rmem/interrupts.hpp)
+    // ---- Interrupts (rmem/ring/interrupts.hpp)
     void watch(std::size_t offset, std::size_t bytes, Trigger trigger = Trigger::any_write);
     void unwatch(std::size_t offset, std::size_t bytes);
     void mark(std::size_t offset, std::size_t bytes);

@@ -4,7 +4,7 @@
 #include "rmem/base/failures.hpp"
 #include "rmem/given_options.hpp"
 #include "rmem/node_impl.hpp"
-#include "rmem/ring/awaiting.hpp"
+#include "rmem/ring/waiting/awaiting.hpp"
 
 #include <fmt/format.h>
 

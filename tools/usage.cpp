@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/usage.hpp"
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 namespace tools {
 

@@ -20,7 +20,8 @@ public:
         : Error(rmem::Errc::invalid_argument, sentence) {}
 };
 
-/// "5s" and "64K", as rmem/config.hpp reads them. `option` is named in the error. Throw UsageError.
+/// "5s" and "64K", as rmem/ring/config.hpp reads them. `option` is named in the error. Throw
+/// UsageError.
 std::int64_t duration_option(const std::string& option, const std::string& text);
 std::size_t size_option(const std::string& option, const std::string& text);
 

@@ -12,8 +12,8 @@
 #include "billboard/bbp.h"
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/node.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 
 namespace {
 

@@ -31,7 +31,7 @@
 /// Units: offsets in bytes from the start of the bank unless named words. All places follow from
 /// (user_bytes, ranks, layout, data bytes); their hash is part of the ring's configuration.
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <algorithm>
 #include <cstddef>

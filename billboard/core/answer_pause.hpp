@@ -17,8 +17,8 @@
 ///
 /// Thread safety: one thread at a time.
 
-#include "rmem/ring.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 namespace billboard {
 

@@ -43,8 +43,8 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/marks.hpp"
-#include "rmem/ring/awaiting.hpp"
 #include "rmem/ring/join_notice.hpp"
+#include "rmem/ring/waiting/awaiting.hpp"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,9 @@
 ///
 /// From the first on, the rank's attention word asks posters to make it readable, which costs one
 /// an atomic instruction for each post, and a system call for the first after arm()
-/// (rmem/ring/waiting.hpp, rmem/ring/rank_bell.hpp). Where they cannot, they wake a thread that
-/// sleeps on the rank's wake word, and looks each kLookNs whether one was killed before it rang.
+/// (rmem/ring/waiting/waiting.hpp, rmem/ring/waiting/rank_bell.hpp). Where they cannot, they wake a
+/// thread that sleeps on the rank's wake word, and looks each kLookNs whether one was killed before
+/// it rang.
 ///
 /// Use: `arm` when nothing more is to be received; it clears the descriptor. The caller then looks
 /// once more and calls `signal` if something is there: what came before arming rings no bell.
@@ -14,9 +15,9 @@
 /// Errors: the constructor throws `rmem::Error` (system).
 
 #include "rmem/base/helper_thread.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/interrupt_helper.hpp"
-#include "rmem/ring/rank_bell.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/rank_bell.hpp"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/process/progress_thread.hpp"
 
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <sched.h>
 

@@ -18,7 +18,7 @@
 
 #include "billboard/process/process_endpoint.hpp"
 #include "rmem/base/helper_thread.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <atomic>
 

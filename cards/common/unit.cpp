@@ -3,7 +3,7 @@
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/failures.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

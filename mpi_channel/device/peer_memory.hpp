@@ -17,7 +17,7 @@
 /// than the caller gives.
 /// Thread safety: one thread at a time. Errors: results.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -14,7 +14,7 @@
 /// Thread safety: one thread at a time. Errors: codes of billboard/bbp.h; opening throws
 /// `rmem::Error`.
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <cstddef>
 #include <cstdint>

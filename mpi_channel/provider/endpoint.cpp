@@ -9,8 +9,8 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/hash.hpp"
-#include "rmem/config.hpp"
 #include "rmem/link/udp/far_memory.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fmt/format.h>
 

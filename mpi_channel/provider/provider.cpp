@@ -6,7 +6,7 @@
 
 #include "mpi_channel/provider/unsupported.hpp"
 #include "rmem/base/descriptor.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -12,8 +12,8 @@
 
 #include "billboard/endpoint.hpp"
 #include "ports/common/port_block.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/counters.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstdint>
 #include <memory>

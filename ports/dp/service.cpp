@@ -3,7 +3,7 @@
 #include "ports/dp/service.hpp"
 
 #include "rmem/base/environment_variable.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

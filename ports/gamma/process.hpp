@@ -32,7 +32,7 @@
 #include "ports/gamma/groups.hpp"
 #include "rmem/base/check.hpp"
 #include "rmem/base/copy.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <array>
 #include <memory>

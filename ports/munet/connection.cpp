@@ -4,8 +4,8 @@
 #include "ports/munet/driver_protocol.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/ownership.hpp"
-#include "rmem/config.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/config.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -10,7 +10,7 @@
 
 #include "ports/munet/program.hpp"
 #include "rmem/ring/segment.hpp"
-#include "rmem/ring/wait_stages.hpp"
+#include "rmem/ring/waiting/wait_stages.hpp"
 
 #include <cstdint>
 #include <span>

@@ -4,8 +4,8 @@
 #include "ports/common/counters.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
-#include "rmem/ring.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <poll.h>
 #include <sched.h>

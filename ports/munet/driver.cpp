@@ -5,8 +5,8 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/ownership.hpp"
-#include "rmem/config.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/config.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

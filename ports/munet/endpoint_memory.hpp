@@ -33,7 +33,7 @@
 /// Units: bytes, unless named lines.
 
 #include "rmem/base/relaxed.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <array>
 #include <atomic>

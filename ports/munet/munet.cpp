@@ -5,7 +5,7 @@
 #include "ports/munet/program.hpp"
 #include "rmem/base/at_fork.hpp"
 #include "rmem/base/kept_sentence.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fmt/format.h>
 

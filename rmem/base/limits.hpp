@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Sizes and counts that every layer knows. All else that a ring is made of: rmem/config.hpp.
+/// Sizes and counts that every layer knows. All else that a ring is made of: rmem/ring/config.hpp.
 
 #include <cstddef>
 

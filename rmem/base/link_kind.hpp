@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The links by name. What each is: rmem/config.hpp, docs/guide/choosing-link-and-layout.md.
+/// The links by name. What each is: rmem/ring/config.hpp, docs/guide/choosing-link-and-layout.md.
 
 #include "rmem/error.hpp"
 

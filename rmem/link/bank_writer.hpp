@@ -26,7 +26,7 @@
 #include "rmem/link/memory.hpp"
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/counters.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <atomic>

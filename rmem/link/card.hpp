@@ -9,10 +9,10 @@
 /// node's own.
 
 #include "rmem/base/histogram.hpp"
-#include "rmem/interrupts.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/bound_violation.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace rmem {
 
-/// A card's interrupts; the contracts are in rmem/interrupts.hpp and rmem/node.hpp.
+/// A card's interrupts; the contracts are in rmem/ring/interrupts.hpp and rmem/node.hpp.
 class CardInterrupts {
 public:
     CardInterrupts() = default;
@@ -82,7 +82,7 @@ public:
     }
     [[nodiscard]] virtual bool flush(Deadline deadline) = 0;
     virtual void poll() = 0;
-    /// After a look that found nothing (rmem/ring/waiting.hpp).
+    /// After a look that found nothing (rmem/ring/waiting/waiting.hpp).
     virtual void give_way() = 0;
     /// Announces that `words` words of the bank are loaded next: applies what is due.
     virtual void before_load(std::size_t words) = 0;

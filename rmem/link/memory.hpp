@@ -21,12 +21,12 @@
 ///   commit has taken them along; and `progress_to_post`, progress before a group of writes, which
 ///   spares a caller that has just taken a message.
 /// Waiting
-///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/ring/waiting.hpp. `wait`
-///   makes progress on the link; until then a caller may poll `brief_polls()` times by itself, on
-///   links where nothing needs progress to arrive. A caller that polls without `wait` calls
-///   `give_way` after each look that found nothing (rmem/ring/waiting.hpp); `is_crowded` says
-///   whether that gives a processor away. `notify(rank)` follows a post that `rank` may be sleeping
-///   for.
+///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/ring/waiting/waiting.hpp.
+///   `wait` makes progress on the link; until then a caller may poll `brief_polls()` times by
+///   itself, on links where nothing needs progress to arrive. A caller that polls without `wait`
+///   calls `give_way` after each look that found nothing (rmem/ring/waiting/waiting.hpp);
+///   `is_crowded` says whether that gives a processor away. `notify(rank)` follows a post that
+///   `rank` may be sleeping for.
 /// Posts
 ///   A message that follows its flag's word is a write and a post_word. Where each write has its
 ///   price, a link may offer both in one (PostsWhole): `post(offset, words, count)`, of up to
@@ -42,15 +42,15 @@
 ///   `stamp` just before a post_word, with what it will write, and `seen` by the rank that awaited
 ///   that word.
 /// Membership
-///   `M::Ring` and `M::Membership` are the ring's types, rmem/ring.hpp's where processes are real.
-///   Protocols use of a Membership, made of (shared_ptr<Ring>, Member): ring().config(),
+///   `M::Ring` and `M::Membership` are the ring's types, rmem/ring/ring.hpp's where processes are
+///   real. Protocols use of a Membership, made of (shared_ptr<Ring>, Member): ring().config(),
 ///   incarnation(), held() and slot().protocol.
 /// Bytes
 ///   Only whole words travel. A write may end inside a word: the rest of that word is then
 ///   unspecified in every bank, so protocols give each message whole words.
 
 #include "rmem/base/clock.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <concepts>
 #include <cstddef>

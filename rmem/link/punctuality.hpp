@@ -20,9 +20,9 @@
 ///
 /// Thread safety: only the thread that runs the node's engine. Units: nanoseconds.
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/bound_violation.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstdint>
 #include <optional>

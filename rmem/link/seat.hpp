@@ -13,7 +13,7 @@
 
 #include "rmem/base/relaxed.hpp"
 #include "rmem/link/memory.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <atomic>
 #include <memory>

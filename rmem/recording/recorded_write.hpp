@@ -7,7 +7,7 @@
 /// Thread safety: values. Units: bytes, nanoseconds; times of writes are of the recording host's
 /// CLOCK_MONOTONIC.
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,8 +5,8 @@
 /// delivered everywhere itself (rmem/link/ring/delivery.hpp).
 /// Thread safety: any process; it only grows.
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <algorithm>

@@ -26,9 +26,9 @@
 #include "rmem/base/fence.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/base/word_block.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <atomic>
 #include <cstddef>

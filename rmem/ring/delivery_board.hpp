@@ -4,7 +4,7 @@
 /// What a ring on link `ring` says to its writers, which look at it at each write.
 /// Thread safety: any process.
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace rmem {
 
 /// In shared memory.
 struct alignas(kLineBytes) DeliveryBoard {
-    /// How many engine threads are to be woken by the next write (rmem/ring/sleeping_engines.hpp).
+    /// How many engine threads are to be woken by the next write
+    /// (rmem/ring/waiting/sleeping_engines.hpp).
     std::atomic<std::uint32_t> engines_asleep;
     /// In the way that writes take (rmem/link/ring/delivery.hpp): a node was taken in, a rank's
     /// RankSlot::wants_each_write has changed, a rank has stopped delivering, a recorder has come.

@@ -2,11 +2,11 @@
 #pragma once
 
 /// One node's interrupts in shared memory: what its ranks have marked, and the queue that they
-/// read. rmem/interrupts.cpp writes the marks, rmem/ring/interrupt_queue.cpp the queue.
+/// read. rmem/ring/interrupts.cpp writes the marks, rmem/ring/interrupt_queue.cpp the queue.
 /// Trust: all processes of the ring write it; a reader bounds what it takes.
 
-#include "rmem/config.hpp"
-#include "rmem/interrupts.hpp"
+#include "rmem/ring/config.hpp"
+#include "rmem/ring/interrupts.hpp"
 
 #include <array>
 #include <atomic>

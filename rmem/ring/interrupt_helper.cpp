@@ -2,7 +2,7 @@
 #include "rmem/ring/interrupt_helper.hpp"
 
 #include "rmem/base/fence.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <poll.h>
 

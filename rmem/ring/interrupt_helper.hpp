@@ -3,10 +3,11 @@
 
 /// The thread behind a node's interrupt descriptor and callback.
 ///
-/// It sleeps on the rank's wake word (rmem/ring/waiting.hpp), so an idle node costs nothing but a
-/// look each kLongestSleepNs. Those that raise make the descriptor readable themselves where they
-/// can (rmem/ring/rank_bell.hpp). Readability is a level: after `take` has returned, it is readable
-/// while interrupts wait, or once more where one was taken before its raiser had rung.
+/// It sleeps on the rank's wake word (rmem/ring/waiting/waiting.hpp), so an idle node costs nothing
+/// but a look each kLongestSleepNs. Those that raise make the descriptor readable themselves where
+/// they can (rmem/ring/waiting/rank_bell.hpp). Readability is a level: after `take` has returned,
+/// it is readable while interrupts wait, or once more where one was taken before its raiser had
+/// rung.
 ///
 /// Where others' writes are brought by an engine of this process (an InterruptSource), the
 /// descriptor is readable when that has something to do, too, and while a callback is set this
@@ -18,9 +19,9 @@
 /// thread.
 
 #include "rmem/base/helper_thread.hpp"
-#include "rmem/interrupts.hpp"
-#include "rmem/ring.hpp"
-#include "rmem/ring/rank_bell.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/rank_bell.hpp"
 
 #include <functional>
 #include <mutex>

@@ -3,12 +3,12 @@
 
 #include "rmem/base/fence.hpp"
 #include "rmem/base/marks.hpp"
-#include "rmem/interrupts.hpp"
 #include "rmem/ring/interrupt_area.hpp"
+#include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
-#include "rmem/ring/rank_bell.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/rank_bell.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <algorithm>
 #include <bit>

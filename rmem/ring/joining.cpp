@@ -2,7 +2,7 @@
 #include "rmem/ring/joining.hpp"
 
 #include "rmem/base/process.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -12,7 +12,7 @@
 /// of Ring::open.
 
 #include "rmem/base/clock.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <functional>
 #include <memory>

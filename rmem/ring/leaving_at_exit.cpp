@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/leaving_at_exit.hpp"
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstdlib>
 #include <mutex>

@@ -15,7 +15,7 @@
 ///   a log what it has applied, and is nobody's source, until the engine has read the logs.
 /// Thread safety: the caller holds the node's engine (rmem/link/ring/engine_lock.hpp).
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstdint>
 

@@ -4,13 +4,13 @@
 /// The state that a node's engine shows on this host: to the programs that share the node, and to
 /// tools.
 ///
-/// It lies in the node's segment (rmem/ring.hpp). Writer: the engine's process, except where it
-/// says so. Times and counts are for people; operations that programs rely on are numbered.
+/// It lies in the node's segment (rmem/ring/ring.hpp). Writer: the engine's process, except where
+/// it says so. Times and counts are for people; operations that programs rely on are numbered.
 
-#include "rmem/config.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/counters.hpp"
 #include "rmem/ring/notice.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/udp_counters.hpp"
 
 #include <array>

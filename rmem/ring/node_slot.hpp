@@ -5,7 +5,7 @@
 /// Writer: the process that runs the node's engine (rmem/link/ring/engine.hpp).
 
 #include "rmem/base/histogram.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/counters.hpp"
 
 #include <atomic>

@@ -9,8 +9,8 @@
 /// Thread safety: one rank's thread; two ranks of one node may lose each other's samples.
 /// Units: nanoseconds.
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/bound_violation.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/write_stamps.hpp"
 
 #include <cstddef>

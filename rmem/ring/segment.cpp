@@ -5,8 +5,8 @@
 #include "rmem/base/marks.hpp"
 #include "rmem/base/quantity.hpp"
 #include "rmem/base/small_file.hpp"
-#include "rmem/ring/bell.hpp"
 #include "rmem/ring/segment_names.hpp"
+#include "rmem/ring/waiting/bell.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -53,7 +53,8 @@ private:
 };
 
 inline constexpr std::uint64_t kLifeCycleByte = 0;  ///< locked while a ring is made or removed
-inline constexpr std::size_t kSegmentHeaderBytes = 4096;  ///< SegmentHeader (rmem/ring.hpp) in it
+inline constexpr std::size_t kSegmentHeaderBytes =
+    4096;  ///< SegmentHeader (rmem/ring/ring.hpp) in it
 
 class RMEM_API Segment {
 public:

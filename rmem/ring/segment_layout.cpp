@@ -2,13 +2,13 @@
 // Where things lie in a ring's segment.
 
 #include "rmem/base/limits.hpp"
-#include "rmem/interrupts.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/delivery_board.hpp"
+#include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
-#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "rmem/ring/write_stamps.hpp"
 

@@ -12,7 +12,7 @@
 /// part.
 /// Units: bytes from the beginning of the bank. A part ends where pages do.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 ///   memory for it; Error(timed_out) where somebody was stopped in the middle of a write.
 
 #include "rmem/base/clock.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 
 #include <array>

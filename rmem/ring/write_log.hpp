@@ -18,7 +18,7 @@
 /// Trust:    a reader bounds everything it finds by the log's size; see LogReader::Found.
 
 #include "rmem/base/check.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/host_profile.hpp"
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,10 +3,10 @@
 
 /// The interrupts of a simulated node: the words that raise, and interrupts not yet taken.
 ///
-/// Their meaning is in rmem/interrupts.hpp; ranges have been checked there.
+/// Their meaning is in rmem/ring/interrupts.hpp; ranges have been checked there.
 /// Thread safety: none, a simulation is one thread.
 
-#include "rmem/interrupts.hpp"
+#include "rmem/ring/interrupts.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -15,8 +15,8 @@
 #include "rmem/base/fiber.hpp"
 #include "rmem/base/process_state.hpp"
 #include "rmem/base/program_host.hpp"
-#include "rmem/interrupts.hpp"
 #include "rmem/ring/bound_violation.hpp"
+#include "rmem/ring/interrupts.hpp"
 #include "rmem/sim/watch.hpp"
 
 #include <cstdint>

@@ -24,7 +24,7 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/base/histogram.hpp"
 #include "rmem/base/time.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/counters.hpp"
 #include "rmem/sim/event.hpp"
 #include "rmem/sim/host_profile.hpp"

@@ -2,7 +2,7 @@
 #include "rmem/stores/captured.hpp"
 
 #include "rmem/link/whole_words.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "rmem/stores/signal_chain.hpp"
 
 #include <unistd.h>

@@ -8,7 +8,7 @@
 /// Thread safety: any thread loads and stores through `memory()`; the object is one thread's.
 /// Errors: Error(invalid_argument) where the mode is not to be had, Error(system).
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/stores/mode.hpp"
 #include "rmem/stores/taker.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/hunt/seed_text.hpp"
 
-#include "rmem/config.hpp"
 #include "rmem/error.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

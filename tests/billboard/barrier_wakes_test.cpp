@@ -6,7 +6,7 @@
 
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/endpoint_pair.hpp"
 

@@ -9,7 +9,7 @@
 /// named here; one that the traffic does not pass fails the suite.
 
 #include "billboard/endpoint.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/kill_traffic.hpp"
 #include "tests/support/marks.hpp"

@@ -8,7 +8,7 @@
 /// exactly.
 
 #include "billboard/endpoint.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tests/support/call_watch.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"

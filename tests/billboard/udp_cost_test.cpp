@@ -5,8 +5,8 @@
 /// of a program whose messages wait. On a host that keeps a rank waiting some more are sent and
 /// made, so the upper bound lies between the two possible counts.
 #include "billboard/process/process_endpoint.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/udp_counters.hpp"
 #include "tests/support/call_watch.hpp"
 #include "tests/support/conformance.hpp"

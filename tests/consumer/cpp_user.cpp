@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <billboard/endpoint.hpp>
 #include <rmem/node.hpp>
-#include <rmem/ring.hpp>
+#include <rmem/ring/ring.hpp>
 
 #include <unistd.h>
 

@@ -234,7 +234,7 @@ def descriptors_are_above_the_standard_streams():
 LAYERS = (
     "rmem/base rmem/codes.h rmem/error rmem/version.h:",
     "rmem/wire: rmem/base",
-    "rmem/ring rmem/config rmem/interrupts: rmem/wire",
+    "rmem/ring: rmem/wire",
     "rmem/link: rmem/ring",
     "rmem/link/direct | rmem/link/ring | rmem/link/udp/protocol: rmem/link",
     "rmem/link/carrier: rmem/base",
@@ -242,7 +242,7 @@ LAYERS = (
     "rmem/link/udp: rmem/link/fabric",
     "rmem/sim: rmem/ring",
     "rmem/link/sim: rmem/link rmem/sim",
-    "rmem/recording: rmem/config",
+    "rmem/recording: rmem/ring",
     "rmem/stores: rmem/link",
     "rmem: rmem/stores rmem/link/direct rmem/link/ring rmem/link/udp rmem/link/sim",
     "remote: rmem",

@@ -373,10 +373,10 @@ class Constants(Rules):
 
 class Layers(Rules):
     def complaints(self, **headers):
-        """Of files that include what is said: rmem_base_a="rmem/ring.hpp"."""
+        """Of files that include what is said: rmem_base_a="rmem/ring/ring.hpp"."""
         for name in (
             "rmem/base/x.hpp",
-            "rmem/ring.hpp",
+            "rmem/ring/ring.hpp",
             "rmem/link/direct/x.hpp",
             "ports/fm/fm1.h",
         ):
@@ -387,11 +387,11 @@ class Layers(Rules):
 
     def test_down_and_within_a_layer_is_right(self):
         self.assertEqual(
-            self.complaints(rmem_ring_a="rmem/ring.hpp", rmem_wire_a="rmem/base/x.hpp"), []
+            self.complaints(rmem_ring_a="rmem/ring/ring.hpp", rmem_wire_a="rmem/base/x.hpp"), []
         )
 
     def test_up_is_named_with_its_line(self):
-        (complaint,) = self.complaints(rmem_base_a="rmem/ring.hpp")
+        (complaint,) = self.complaints(rmem_base_a="rmem/ring/ring.hpp")
         self.assertIn("rmem/base/a.cpp:2: rmem/base may not include rmem/ring", complaint)
 
     def test_beside_is_not_down(self):

@@ -9,7 +9,7 @@
 #include "billboard/bbp.h"
 #include "ports/dp/dp.h"
 #include "ports/gamma/libgamma.h"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/munet_ring_node.hpp"
 #include "tools/watch/port_counters.hpp"

@@ -7,7 +7,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/wait_for_room.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 

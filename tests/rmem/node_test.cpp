@@ -2,8 +2,8 @@
 // ctest: tsan
 #include "rmem/node.hpp"
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/write_stamps.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/refused.hpp"

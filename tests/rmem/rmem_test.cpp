@@ -7,7 +7,7 @@
 
 #include "rmem/rmem.h"
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/c_nodes.hpp"
 #include "tests/support/child.hpp"
 

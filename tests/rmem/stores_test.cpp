@@ -5,7 +5,7 @@
 
 #include "rmem/rmem.h"
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tests/rmem/stores/two_mappings.hpp"
 #include "tests/support/child.hpp"

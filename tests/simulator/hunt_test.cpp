@@ -5,7 +5,7 @@
 /// 20000`.
 
 #include "simulator/bbp_hunt/hunt.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "simulator/hunt/jobs.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"

@@ -4,7 +4,7 @@
 /// A ring whose nodes are the cards of this host: unit 0 is node 0, unit 1 node 1, …
 
 #include "cards/common/unit.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 

@@ -11,7 +11,7 @@
 /// printed. It is killed when the Child goes out of scope or the test dies. Fork only from one
 /// thread.
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tests/support/leftovers.hpp"
 

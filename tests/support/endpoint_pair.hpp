@@ -6,7 +6,7 @@
 /// that are no tests use it, too.
 
 #include "billboard/endpoint.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstddef>
 #include <cstdint>

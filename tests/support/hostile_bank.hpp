@@ -14,7 +14,7 @@
 #include "billboard/boards/arrival.hpp"
 #include "billboard/boards/layout.hpp"
 #include "rmem/link/memory.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tests/support/patterns.hpp"
 

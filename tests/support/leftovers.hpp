@@ -6,7 +6,7 @@
 /// Only rings with names of the tests' own pattern, `rmem.test-<pid>-<n>` and
 /// `rmem.unit-<pid>-<n>`, and only when there is no such process and nobody holds a lock on the
 /// file: in another pid namespace with the same /dev/shm, a pid that is not found may live. And
-/// their bells, `rmem-bell.…` (rmem/ring/bell.hpp), once the ring is gone.
+/// their bells, `rmem-bell.…` (rmem/ring/waiting/bell.hpp), once the ring is gone.
 /// Thread safety: any. Errors: none; files that cannot be removed stay.
 
 #include <fcntl.h>

@@ -15,7 +15,7 @@
 /// node and no billboard's environment, runs as a thread, too, and may kill its own process.
 
 #include "rmem/node.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/sim/world.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"

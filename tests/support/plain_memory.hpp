@@ -9,8 +9,8 @@
 /// link does; those of one `write` in any order, since there is none inside a write.
 /// Counts each rank's loads and stores. `PlainMemory<true>` says that it is replicated.
 
-#include "rmem/config.hpp"
 #include "rmem/link/memory.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -13,7 +13,7 @@
 
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/node.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 

@@ -4,7 +4,7 @@
 #include "rmem/base/limits.hpp"
 #include "rmem/base/quantity.hpp"
 #include "rmem/base/small_file.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "tools/json.hpp"
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 #include "tools/bridge/bridged_ring.hpp"
 
 #include "rmem/base/clock.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/joining.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/write_log.hpp"
 

@@ -2,7 +2,7 @@
 // `rmem doctor`: is this host fit for rings, and if not, what to do?
 
 #include "billboard/environment.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/json.hpp"

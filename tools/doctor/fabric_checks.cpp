@@ -2,8 +2,8 @@
 // What libfabric offers on this host, and which of it can carry a ring.
 #include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"
-#include "rmem/config.hpp"
 #include "rmem/link/fabric/make_endpoint.hpp"
+#include "rmem/ring/config.hpp"
 #include "tools/doctor/checks.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/host_limits.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/output.hpp"

@@ -3,12 +3,12 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"
-#include "rmem/config.hpp"
 #include "rmem/link/udp/engine_settings.hpp"
 #include "rmem/link/udp/key_file.hpp"
 #include "rmem/link/udp/socket.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/doctor/checks.hpp"
 

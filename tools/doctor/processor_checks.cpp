@@ -3,7 +3,7 @@
 #include "rmem/base/fence.hpp"
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/base/host_limits.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/output.hpp"
 #include "tools/run/rank_process.hpp"

@@ -2,7 +2,7 @@
 // `rmem bench`: measures the billboard beside the machine's own limit.
 
 #include "billboard/boards/layout.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/measure/bench_memory.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/bench_sizes.hpp"
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "tools/json.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"

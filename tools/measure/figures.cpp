@@ -7,7 +7,7 @@
 #include "billboard/bbp.h"
 #include "billboard/endpoint.hpp"
 #include "rmem/base/clock.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/random.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <atomic>
 #include <cstddef>

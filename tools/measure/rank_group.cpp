@@ -3,7 +3,7 @@
 
 #include "billboard/bbp.h"
 #include "rmem/base/clock.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include "billboard/bbp.h"
 #include "billboard/boards/layout.hpp"
 #include "rmem/base/clock.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tools/measure/floor.hpp"
 
 #include <fmt/format.h>

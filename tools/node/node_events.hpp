@@ -8,8 +8,8 @@
 /// and goes between two looks may not be told.
 /// Thread safety: one thread. Trust: the segment's numbers are only printed.
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/bound_violation.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstdint>
 #include <functional>

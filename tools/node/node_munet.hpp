@@ -12,8 +12,8 @@
 #include "billboard/environment.hpp"
 #include "ports/munet/daemon.hpp"
 #include "rmem/base/helper_thread.hpp"
-#include "rmem/config.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/config.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/settings.hpp"
 
 #include <atomic>

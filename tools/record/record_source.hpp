@@ -12,7 +12,7 @@
 /// Thread safety: one thread at a time. Errors: `rmem::Error` from open_source().
 
 #include "rmem/recording/recorded_write.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstddef>
 #include <cstdint>

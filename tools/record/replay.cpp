@@ -3,7 +3,7 @@
 
 #include "rmem/node.hpp"
 #include "rmem/recording/pcap_writer.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"

@@ -3,7 +3,7 @@
 
 #include "ports/munet/counter_board.hpp"
 #include "rmem/link/fabric/bootstrap.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/watch/ring_report.hpp"
 

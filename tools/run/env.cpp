@@ -2,7 +2,7 @@
 // `rmem env`: the settings of a ring that is there, as variables.
 
 #include "billboard/boards/layout.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"

@@ -3,7 +3,7 @@
 
 #include "billboard/environment.hpp"
 #include "rmem/base/clock.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"

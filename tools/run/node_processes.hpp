@@ -7,7 +7,7 @@
 /// Thread safety: one thread, the only one of the process when it is made. Errors: the constructor
 ///   throws `rmem::Error`, after the node itself has said why it cannot run.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/run/janitor.hpp"
 #include "tools/run/rank_process.hpp"
 #include "tools/run/run_report.hpp"

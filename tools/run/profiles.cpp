@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem profiles`: the timing profiles, with their figures.
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/commands.hpp"
 #include "tools/json.hpp"

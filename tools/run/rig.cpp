@@ -2,7 +2,7 @@
 #include "tools/run/rig.hpp"
 
 #include "rmem/base/small_file.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -7,7 +7,7 @@
 /// JSON: one object per line on stdout, with "event": ring, started, output, ended, ending, signal,
 /// restarted, node-died, summary. Every `false` returned says that nobody reads stdout any more.
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "tools/json.hpp"
 #include "tools/run/rank_output.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem sim hunt`: seeds of faults and traffic, until something breaks.
 
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "simulator/bbp_hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"

@@ -7,7 +7,7 @@
 /// bank per node a bank shows what its node's engine has applied so far.
 /// Errors: `rmem::Error`: no_such_ring, bad_rank for the node, invalid_argument for a range.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstddef>
 #include <cstdint>

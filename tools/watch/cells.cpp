@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/cells.hpp"
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
 

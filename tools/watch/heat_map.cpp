@@ -2,7 +2,7 @@
 #include "tools/watch/heat_map.hpp"
 
 #include "rmem/base/hash.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <algorithm>
 #include <atomic>

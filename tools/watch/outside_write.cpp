@@ -3,9 +3,9 @@
 
 #include "rmem/base/fence.hpp"
 #include "rmem/base/limits.hpp"
-#include "rmem/interrupts.hpp"
 #include "rmem/node.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>

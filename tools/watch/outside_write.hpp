@@ -7,7 +7,7 @@
 ///   timed_out when a member is stopped.
 
 #include "rmem/node.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstddef>
 #include <cstdint>

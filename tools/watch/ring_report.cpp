@@ -297,7 +297,7 @@ unsigned live_ranks(const rmem::Ring& ring) {
 std::string rank_state(const rmem::Ring& ring, unsigned rank) {
     const rmem::RankSlot& slot = ring.rank(rank);
     if (ring.is_alive(rank)) return process_of(slot).state == 'T' ? "stopped" : "alive";
-    // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4)
+    // (1) - this acquire-load synchronizes-with the release-store rmem/ring/ring.cpp (4)
     switch (static_cast<rmem::RankState>(slot.state.load(std::memory_order_acquire))) {
         case rmem::RankState::joined: return "dead";
         case rmem::RankState::left: return "left";

@@ -6,7 +6,7 @@
 ///
 /// Everything comes out of shared memory that others write, and is read once. Nothing is changed.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/json.hpp"
 
 #include <string>

@@ -9,7 +9,7 @@
 /// Trust: the values come out of memory that others write. They are bounded where they are indices;
 /// otherwise they are only shown.
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/counters.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "tools/watch/histogram_sample.hpp"

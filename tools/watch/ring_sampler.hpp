@@ -9,7 +9,7 @@
 /// `name`: of a ring over several hosts all its nodes on this host, or one of them (`rig@2`).
 /// Thread safety: one thread. Errors: `rmem::Error` for a segment that is no ring of this version.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/watch/ring_sample.hpp"
 
 #include <cstddef>

@@ -8,8 +8,8 @@
 
 #include "rmem/base/copy.hpp"
 #include "rmem/link/memory.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/propagation_samples.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <atomic>
 

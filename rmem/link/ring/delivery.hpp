@@ -37,11 +37,11 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/marks.hpp"
-#include "rmem/interrupts.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/delivery_board.hpp"
-#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <cstddef>

@@ -30,7 +30,6 @@
 ///   memory for its queues run() ends the process: its step could neither be finished nor undone.
 
 #include "rmem/base/relaxed.hpp"
-#include "rmem/interrupts.hpp"
 #include "rmem/link/ring/engine_arrival.hpp"
 #include "rmem/link/ring/engine_backlog.hpp"
 #include "rmem/link/ring/engine_instant.hpp"
@@ -42,7 +41,8 @@
 #include "rmem/link/ring/engine_transit.hpp"
 #include "rmem/link/ring/engine_wire.hpp"
 #include "rmem/link/ring/race_check.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/wire/faults.hpp"
 
 #include <cstdint>

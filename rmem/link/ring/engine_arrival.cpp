@@ -3,7 +3,7 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 namespace rmem {
 

@@ -7,14 +7,14 @@
 /// Invariants: what was stored ahead of the model comes by the model before anything else is.
 /// Errors: none; a write that was overwritten in its log is not stored.
 
-#include "rmem/interrupts.hpp"
 #include "rmem/link/ring/engine_logs.hpp"
 #include "rmem/link/ring/engine_members.hpp"
 #include "rmem/link/ring/engine_node.hpp"
 #include "rmem/link/ring/race_check.hpp"
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/bound_violation.hpp"
-#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "rmem/wire/model.hpp"
 

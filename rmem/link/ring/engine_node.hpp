@@ -11,9 +11,9 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/link/punctuality.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <atomic>

@@ -2,7 +2,7 @@
 #include "rmem/link/ring/engine_thread.hpp"
 
 #include "rmem/base/time.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <sched.h>
 

@@ -6,7 +6,8 @@
 /// A rank that computes makes no progress: it would be deaf, and hold up the others' logs. While
 /// writes have to be applied here the thread looks each kLookNs, and runs the engine if nobody of
 /// this process did since. After kIdleLooks without any, or where writers bring their writes
-/// themselves, it sleeps until it is woken (rmem/ring/sleeping_engines.hpp): idle, for nothing.
+/// themselves, it sleeps until it is woken (rmem/ring/waiting/sleeping_engines.hpp): idle, for
+/// nothing.
 ///
 /// While a program reads its bank by plain loads (`set_always(true)`) each write is to be there as
 /// soon as it is due. The thread polls, and yields after each look, until there was no write for
@@ -22,7 +23,7 @@
 
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/link/ring/engine.hpp"
-#include "rmem/ring/sleeping_engines.hpp"
+#include "rmem/ring/waiting/sleeping_engines.hpp"
 
 namespace rmem {
 

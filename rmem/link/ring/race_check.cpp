@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/ring/race_check.hpp"
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <fmt/format.h>
 

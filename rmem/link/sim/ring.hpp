@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A simulated ring as protocols see it; elsewhere these are Ring and Membership of rmem/ring.hpp.
+/// A simulated ring as protocols see it; elsewhere these are Ring and Membership of
+/// rmem/ring/ring.hpp.
 ///
 /// Thread safety: the simulation's thread. Errors: Error(bad_rank, rank_taken) from the
 /// constructor.

@@ -18,14 +18,14 @@
 
 #include "rmem/base/node_set.hpp"
 #include "rmem/base/time.hpp"
-#include "rmem/interrupts.hpp"
 #include "rmem/link/punctuality.hpp"
 #include "rmem/link/udp/protocol/datagram.hpp"
 #include "rmem/link/udp/protocol/round_trip.hpp"
 #include "rmem/link/udp/roster.hpp"
 #include "rmem/link/udp/tap.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/bank.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstdint>
 #include <deque>

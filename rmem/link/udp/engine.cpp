@@ -41,7 +41,7 @@ std::uint64_t true_random() {
 
 /// This engine comes after all others of the segment.
 NodeBoard& counted(NodeBoard& board) {
-    // relaxed is enough: rmem/interrupts.cpp (3) publishes it to its readers
+    // relaxed is enough: rmem/ring/interrupts.cpp (3) publishes it to its readers
     board.engines.fetch_add(1, std::memory_order_relaxed);
     return board;
 }

@@ -22,7 +22,6 @@
 
 #include "rmem/base/fence.hpp"
 #include "rmem/base/relaxed.hpp"
-#include "rmem/interrupts.hpp"
 #include "rmem/link/carrier/carrier.hpp"
 #include "rmem/link/udp/arrivals.hpp"
 #include "rmem/link/udp/datagram_faults.hpp"
@@ -33,11 +32,12 @@
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/link/udp/roster.hpp"
 #include "rmem/link/udp/tap.hpp"
-#include "rmem/ring.hpp"
-#include "rmem/ring/bell.hpp"
+#include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/touched_part.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/bell.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <sched.h>
 

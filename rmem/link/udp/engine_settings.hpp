@@ -17,11 +17,11 @@
 /// Errors: `Error(bad_environment)`, bad_key and bad_fault; the sentence names the variable and
 /// what to do.
 
-#include "rmem/config.hpp"
 #include "rmem/link/carrier/endpoints.hpp"
 #include "rmem/link/fabric/settings.hpp"
 #include "rmem/link/udp/key_file.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/wire/faults.hpp"
 
 #include <cstdint>

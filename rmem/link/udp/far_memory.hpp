@@ -15,7 +15,7 @@
 /// that they are another process's, and long messages go over the ring.
 
 #include "rmem/link/far_memory.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <functional>
 #include <memory>

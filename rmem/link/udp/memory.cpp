@@ -3,8 +3,8 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
-#include "rmem/ring/awaiting.hpp"
-#include "rmem/ring/wait_stages.hpp"
+#include "rmem/ring/waiting/awaiting.hpp"
+#include "rmem/ring/waiting/wait_stages.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

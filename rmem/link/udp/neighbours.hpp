@@ -11,7 +11,7 @@
 /// segment, which takes 0.2 ms, too much for a node that is heard seldom; others are two loads.
 /// Trust: a board says an incarnation, which must be the one met, and a number.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -110,7 +110,7 @@ void Outbox::find_programs() {
         // relaxed is enough: (3)
         const std::uint64_t begun = board_.begun[r].load(std::memory_order_relaxed);
         if (begun > logs_[r].position()) pass_over(r, begun);
-        // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4)
+        // (1) - this acquire-load synchronizes-with the release-store rmem/ring/ring.cpp (4)
         const auto state = ring_.rank(r).state.load(std::memory_order_acquire);
         if (state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
         // What a rank wrote that has left or died is taken, too.

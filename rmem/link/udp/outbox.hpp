@@ -18,9 +18,9 @@
 
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/link/udp/tap.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <cstddef>

@@ -31,8 +31,8 @@ void Roster::show(unsigned rank, RankState as) noexcept {
     RankSlot& slot = ring_.rank(rank);
     slot.node.store(entry.node, std::memory_order_relaxed);                // enough: (1)
     slot.incarnation.store(entry.incarnation, std::memory_order_relaxed);  // enough: (1)
-    // (1) - this release-store synchronizes-with the acquire-loads rmem/ring.cpp (6),
-    // rmem/ring/awaiting.cpp (1) and rmem/link/udp/memory.cpp (2)
+    // (1) - this release-store synchronizes-with the acquire-loads rmem/ring/ring.cpp (6),
+    // rmem/ring/waiting/awaiting.cpp (1) and rmem/link/udp/memory.cpp (2)
     slot.state.store(static_cast<std::uint32_t>(as), std::memory_order_release);
 }
 

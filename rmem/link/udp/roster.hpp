@@ -14,7 +14,7 @@
 /// node cannot take by writing.
 
 #include "rmem/base/check.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -22,8 +22,8 @@
 /// Thread safety: the engine's user. Progress: nothing waits, nothing is allocated.
 /// Trust: a reader believes nothing that it has not bounded; see unpacked().
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/core/wake_fd.hpp"
 
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tests/support/test_ring.hpp"
 
 #include <poll.h>

@@ -5,7 +5,7 @@
 #include "ports/common/port_block.hpp"
 #include "ports/dp/counters.hpp"
 #include "ports/dp/frame.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/ports/dp/points.hpp"
 
 #include <unistd.h>

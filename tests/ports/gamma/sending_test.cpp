@@ -5,7 +5,7 @@
 
 #include "billboard/core/counters.hpp"
 #include "billboard/process/process_endpoint.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 namespace rmem::test::gamma {
 namespace {

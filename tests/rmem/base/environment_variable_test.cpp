@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/environment_variable.hpp"
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/sim/world.hpp"
 
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 
 #include "rmem/base/ownership.hpp"
 
-#include "rmem/ring.hpp"
-#include "rmem/ring/bell.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/bell.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/refused.hpp"
 #include "tests/support/users.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/sanitizers.hpp"
 

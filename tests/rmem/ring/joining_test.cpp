@@ -2,7 +2,7 @@
 #include "rmem/ring/joining.hpp"
 
 #include "rmem/node.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/refused.hpp"
 

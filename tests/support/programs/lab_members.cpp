@@ -16,8 +16,8 @@
 
 #include "rmem/base/hash.hpp"
 #include "rmem/node.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 /// takes longer than two minutes.
 
 #include "rmem/node.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <fmt/format.h>
 

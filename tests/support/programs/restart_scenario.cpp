@@ -2,8 +2,8 @@
 #include "tests/support/programs/restart_scenario.hpp"
 
 #include "rmem/base/clock.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/checks.hpp"
 #include "tests/support/patterns.hpp"
 

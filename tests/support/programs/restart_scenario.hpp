@@ -6,7 +6,7 @@
 /// incarnation of everybody, and has had each message; there is a barrier, and banks are equal.
 /// Thread safety: one thread. Errors: `CheckFailed`, which says who did not do what.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/programs/growth.hpp"
 #include "tests/support/programs/restart_processes.hpp"
 #include "tests/support/programs/restart_record.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem doctor` and `rmem profiles`.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tests/support/tool.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "rmem/node.hpp"
 #include "billboard/bbp.h"
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/tool.hpp"
 

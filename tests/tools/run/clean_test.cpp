@@ -2,8 +2,8 @@
 // `rmem clean`: removes what the dead have left, and nothing else.
 
 #include "ports/munet/counter_board.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/support/users.hpp"
 

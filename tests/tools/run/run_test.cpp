@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem run`: the ranks' environment, and their output.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/tool.hpp"
 
 #include <gmock/gmock.h>

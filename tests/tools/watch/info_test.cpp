@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem info` and `rmem list`.
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/support/users.hpp"
 #include "tools/watch/port_counters.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem peek`, `poke`, `dump` and `watch`.
 
-#include "rmem/interrupts.hpp"
-#include "rmem/ring.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/tool.hpp"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem metrics`, and `rmem node --metrics`.
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/tools/watch/http_client.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem top`.
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/tool.hpp"
 
 #include <gmock/gmock.h>

@@ -12,7 +12,7 @@
 #include "rmem/base/hash.hpp"
 #include "rmem/base/little_endian.hpp"
 #include "rmem/base/node_set.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <algorithm>
 #include <bit>

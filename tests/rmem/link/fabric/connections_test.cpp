@@ -3,7 +3,7 @@
 #include "rmem/link/fabric/connections.hpp"
 
 #include "rmem/ring/segment.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring/sleeping_engines.hpp"
+#include "rmem/ring/waiting/sleeping_engines.hpp"
 
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 namespace rmem {
 

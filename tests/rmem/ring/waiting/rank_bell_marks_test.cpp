@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: marked
 #include "rmem/node.hpp"
-#include "rmem/ring.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/marks.hpp"
 #include "tests/support/test_ring.hpp"
@@ -58,7 +58,7 @@ TEST_P(RankBellMarksTest, a_ringer_killed_there_leaves_a_descriptor_that_is_read
 
 INSTANTIATE_TEST_SUITE_P(EachMark, RankBellMarksTest,
                          ::testing::ValuesIn(test::marks_in(RMEM_SOURCE_DIR,
-                                                            {"rmem/ring/rank_bell.cpp"})),
+                                                            {"rmem/ring/waiting/rank_bell.cpp"})),
                          [](const auto& mark) { return test::test_name_of_mark(mark.param); });
 
 }  // namespace

@@ -28,12 +28,12 @@
 ///   Watching waits for other ranks of its own node.
 /// Programs that do not use interrupts pay nothing: engines look at one word that is zero while
 /// nobody watches, writers of this host at the count of their word's line, which sleepers share
-/// (rmem/ring/word_sleepers.hpp).
+/// (rmem/ring/waiting/word_sleepers.hpp).
 /// Errors: `rmem::Error` (invalid_argument) for a range outside the user's memory.
 /// Source: SCRAMNet+ auxiliary control RAM (ACR), CSR0 and the interrupt FIFO.
 
 #include "rmem/base/relaxed.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <array>
 #include <atomic>

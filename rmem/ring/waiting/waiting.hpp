@@ -6,8 +6,8 @@
 /// A waiter polls. Between polls it spins while there are processors to spare (not at all when the
 /// live ranks exceed the processors they may use together: then spinning would keep the awaited
 /// rank from running), yields for a millisecond and until it has had three turns, and then sleeps
-/// on a futex outside the bank: rmem/ring/wait_stages.hpp. RMEM_SPIN sets the number of polls by
-/// hand.
+/// on a futex outside the bank: rmem/ring/waiting/wait_stages.hpp. RMEM_SPIN sets the number of
+/// polls by hand.
 ///
 /// A program that polls by itself, with calls that do not wait, gives way instead (`give_way`):
 /// after a look that found nothing its processor goes to another rank, where there are more ranks
@@ -19,7 +19,7 @@
 /// the sleeper sets the bit, makes the heavy fence (rmem/base/fence.hpp), and polls once more
 /// before it sleeps. Where the kernel refuses that, sleeps are short instead (kBlindSleepNs). A
 /// Waiter says what it waits for, and nothing else wakes it: a post, an interrupt, or a change of
-/// one word (rmem/ring/word_sleepers.hpp). Each asking is good for one wake.
+/// one word (rmem/ring/waiting/word_sleepers.hpp). Each asking is good for one wake.
 ///
 /// Ranks that sleep need no processor: the ring counts those that are awake.
 ///
@@ -30,9 +30,9 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/relaxed.hpp"
-#include "rmem/ring.hpp"
-#include "rmem/ring/wait_stages.hpp"
-#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/wait_stages.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 
 #include <algorithm>
 #include <atomic>

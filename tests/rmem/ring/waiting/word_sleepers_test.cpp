@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
-#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 
-#include "rmem/interrupts.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tests/support/child.hpp"
 
 #include <atomic>
@@ -141,8 +141,8 @@ TEST_F(WordSleepersTest, words_that_the_dead_watched_are_wanted_no_longer) {
     EXPECT_EQ(counted(), 0U);
 }
 
-// As in rmem/ring/waiting: a lost wake-up is a sleep until the time-out with the word changed and
-// the count of wake-ups unmoved.
+// As in rmem/ring/waiting/waiting: a lost wake-up is a sleep until the time-out with the word
+// changed and the count of wake-ups unmoved.
 TEST_F(WordSleepersTest, a_store_that_meets_a_sleeper_lying_down_wakes_it) {
     if (!register_fences()) GTEST_SKIP() << "the kernel refuses membarrier(2) here";
     constexpr std::uint32_t kRounds = 20'000;

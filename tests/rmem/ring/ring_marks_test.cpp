@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: marked
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include "tests/support/child.hpp"
 #include "tests/support/marks.hpp"
@@ -44,7 +44,7 @@ TEST_P(RingMarksTest, a_process_killed_there_leaves_nothing_that_stops_the_next)
 
 INSTANTIATE_TEST_SUITE_P(EachMark, RingMarksTest,
                          ::testing::ValuesIn(test::marks_in(
-                             RMEM_SOURCE_DIR, {"rmem/ring.cpp", "rmem/ring/segment.cpp"})),
+                             RMEM_SOURCE_DIR, {"rmem/ring/ring.cpp", "rmem/ring/segment.cpp"})),
                          [](const auto& mark) { return test::test_name_of_mark(mark.param); });
 
 }  // namespace

@@ -56,7 +56,7 @@ struct RingConfig {
     /// Whether the other nodes are elsewhere: a segment then holds one node's bank.
     bool is_remote() const noexcept { return rmem::is_remote(link); }
     /// Where nodes send interrupts from: for each node and number a register, written as one: to
-    /// whom, and a value (rmem/interrupts.hpp).
+    /// whom, and a value (rmem/ring/interrupts.hpp).
     std::size_t registers_offset() const noexcept {
         constexpr std::size_t kAlign = kRegisterBytes;
         return (user_bytes + system_bytes + kAlign - 1) / kAlign * kAlign;
@@ -70,7 +70,7 @@ struct RingConfig {
     std::size_t bank_bytes() const noexcept {
         return roster_offset() + (is_remote() ? kRosterBytes : 0);
     }
-    /// The writers on link `ring`: the ranks, and after them the operator (rmem/ring.hpp).
+    /// The writers on link `ring`: the ranks, and after them the operator (rmem/ring/ring.hpp).
     unsigned seats() const noexcept { return ranks + (link == LinkKind::ring ? 1 : 0); }
     unsigned banks() const noexcept { return link == LinkKind::direct || is_remote() ? 1 : nodes; }
     /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring/bell.hpp"
+#include "rmem/ring/waiting/bell.hpp"
 
 #include "tests/support/refused.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include "tests/support/refused.hpp"
 

@@ -7,7 +7,7 @@
 /// ring is there: one that has left since is not waited for.
 /// Thread safety: functions; the environment is read as by getenv. Errors: Error(bad_environment).
 
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <optional>
 #include <string>

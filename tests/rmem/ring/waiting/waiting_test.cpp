@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check tsan
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include "rmem/base/fence.hpp"
 

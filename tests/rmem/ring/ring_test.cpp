@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include "rmem/base/process.hpp"
 #include "rmem/ring/write_log.hpp"

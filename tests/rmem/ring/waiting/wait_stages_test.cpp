@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring/wait_stages.hpp"
+#include "rmem/ring/waiting/wait_stages.hpp"
 
 #include <gtest/gtest.h>
 

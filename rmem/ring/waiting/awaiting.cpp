@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring/awaiting.hpp"
+#include "rmem/ring/waiting/awaiting.hpp"
 
 #include "rmem/base/environment_variable.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@ namespace rmem {
 namespace {
 
 RankState state_of(const Ring& ring, unsigned rank) noexcept {
-    // (1) - this acquire-load synchronizes-with the release-stores rmem/ring.cpp (4) and
+    // (1) - this acquire-load synchronizes-with the release-stores rmem/ring/ring.cpp (4) and
     // rmem/link/udp/roster.cpp (1): who has come says before where it is
     return static_cast<RankState>(ring.rank(rank).state.load(std::memory_order_acquire));
 }

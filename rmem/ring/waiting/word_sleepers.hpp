@@ -16,8 +16,8 @@
 /// next writer finds none, and one of a killed rank is found once. A sleeper that sleeps on enters
 /// itself again, and looks again, first.
 ///
-/// Words that are watched for interrupts (rmem/interrupts.hpp) are counted, too: one look tells
-/// whether anybody wants to know of the store.
+/// Words that are watched for interrupts (rmem/ring/interrupts.hpp) are counted, too: one look
+/// tells whether anybody wants to know of the store.
 ///
 /// Lines share counts (kBuckets): a store whose line shares one with that of a sleeper looks
 /// through the ranks' entries, and wakes nobody. A rank killed between its entry and its count
@@ -28,7 +28,7 @@
 /// Progress: wait-free. Trust: an entry that others have made up wakes a rank for nothing.
 
 #include "rmem/base/fence.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
-#include "rmem/ring/sleeping_engines.hpp"
+#include "rmem/ring/waiting/sleeping_engines.hpp"
 
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tests/support/child.hpp"
 
 #include <atomic>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/interrupts.hpp"
+#include "rmem/ring/interrupts.hpp"
 
 #include "rmem/base/fence.hpp"
 #include "rmem/base/marks.hpp"
 #include "rmem/ring/interrupt_area.hpp"
 #include "rmem/ring/node_board.hpp"
-#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 
 #include <fmt/format.h>
 
@@ -121,7 +121,7 @@ InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
       // relaxed is enough: the engine has counted itself
       claimer_(as == As::engine ? who_of(ring.board().engines.load(std::memory_order_relaxed))
                                 : who_is(rank, incarnation_)) {
-    register_fences();  // for those that sleep for an interrupt: rmem/ring/waiting.hpp
+    register_fences();  // for those that sleep for an interrupt: rmem/ring/waiting/waiting.hpp
     for (auto& since : since_) since.set(kNotAccepted);
     // relaxed is enough: what is raised from here on may be taken
     next_ = area(node_).tail.load(std::memory_order_relaxed);

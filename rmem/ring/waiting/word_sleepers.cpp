@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 
-#include "rmem/ring.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 namespace rmem {
 

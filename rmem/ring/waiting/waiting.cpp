@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/host_limits.hpp"
-#include "rmem/ring/rank_bell.hpp"
+#include "rmem/ring/waiting/rank_bell.hpp"
 
 #include <linux/futex.h>
 #include <sched.h>

@@ -21,8 +21,8 @@
 /// Progress: wait-free, but sleep().
 
 #include "rmem/base/fence.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/delivery_board.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -27,7 +27,7 @@
 ///   that writes nonsense into a slot has no file written to but pipes of its own user.
 /// Errors: the constructor throws Error(system).
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 
 #include <sys/types.h>

@@ -27,7 +27,7 @@
 /// Errors: `rmem::Error` while opening and joining; nothing later.
 
 #include "rmem/base/clock.hpp"
-#include "rmem/config.hpp"
+#include "rmem/ring/config.hpp"
 #include "rmem/ring/counters.hpp"
 #include "rmem/ring/mapping.hpp"
 
@@ -88,7 +88,7 @@ using ProcessorSet = std::array<std::uint64_t, 4>;
 
 /// The state that a rank shows on this host. Written by the rank's process, except `wake` and
 /// `engine`.
-/// What a rank's bell is rung for (rmem/ring/rank_bell.hpp).
+/// What a rank's bell is rung for (rmem/ring/waiting/rank_bell.hpp).
 enum class BellUse : unsigned { interrupts, posts, count_ };
 
 /// Where it is.
@@ -114,7 +114,7 @@ struct alignas(kLineBytes) RankSlot {
     /// The processors it may run on when it joins, as in a ProcessorSet.
     std::array<std::atomic<std::uint64_t>, 4> processors;
     alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; each waker adds one
-    std::atomic<std::uint32_t> engine;                    ///< rmem/ring/sleeping_engines.hpp
+    std::atomic<std::uint32_t> engine;  ///< rmem/ring/waiting/sleeping_engines.hpp
     /// Not 0: each write is to pass this rank's engine (rmem/link/ring/delivery.hpp).
     std::atomic<std::uint32_t> wants_each_write;
     /// Not 0: its program does not run its engine, and sees writes when others bring them: it loads
@@ -133,7 +133,7 @@ struct alignas(kLineBytes) RankSlot {
 struct NodeSlot;
 
 class LogArea;         // rmem/ring/write_log.hpp
-struct SleeperCounts;  // rmem/ring/word_sleepers.hpp
+struct SleeperCounts;  // rmem/ring/waiting/word_sleepers.hpp
 struct DeliveryBoard;  // rmem/ring/delivery_board.hpp
 
 class ByteLock;  // rmem/ring/segment.hpp
@@ -211,10 +211,10 @@ public:
     std::byte* tap() const noexcept { return base_ + layout_.tap; }  ///< on link udp: kTapBytes
 
     /// One word per rank, non-zero while the rank sleeps or wants to be told
-    /// (rmem/ring/waiting.hpp). Dense, so that a sender to many looks at few lines.
+    /// (rmem/ring/waiting/waiting.hpp). Dense, so that a sender to many looks at few lines.
     std::atomic<std::uint32_t>* attention() const noexcept;
 
-    /// Ranks that sleep until a word changes (rmem/ring/word_sleepers.hpp).
+    /// Ranks that sleep until a word changes (rmem/ring/waiting/word_sleepers.hpp).
     std::atomic<std::uint64_t>* sleeper_entries() const noexcept;  ///< one of each seat
     SleeperCounts& sleeper_counts() const noexcept;
     /// What writers on link ring look at.
@@ -252,7 +252,7 @@ public:
     /// Whether the rank is of this host, joined and alive, as its slot says (no system call: a
     /// killed one is until somebody notices).
     bool is_joined(unsigned rank) const noexcept;
-    /// Whether it sleeps in a wait (rmem/ring/waiting.hpp), and needs no processor.
+    /// Whether it sleeps in a wait (rmem/ring/waiting/waiting.hpp), and needs no processor.
     bool is_asleep(unsigned rank) const noexcept;
     unsigned joined_ranks() const noexcept;
     unsigned awake_ranks() const noexcept;  ///< joined, and not asleep

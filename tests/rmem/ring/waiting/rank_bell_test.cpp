@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring/rank_bell.hpp"
+#include "rmem/ring/waiting/rank_bell.hpp"
 
 #include "rmem/node.hpp"
 #include "tests/support/child.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: marked
-#include "rmem/interrupts.hpp"
+#include "rmem/ring/interrupts.hpp"
 
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/marks.hpp"
 
@@ -182,7 +182,7 @@ TEST_F(InterruptMarks, a_reader_that_is_overrun_while_it_reads_never_gets_two_in
 
 INSTANTIATE_TEST_SUITE_P(Marks, EachInterruptMark,
                          ::testing::ValuesIn(test::marks_in(RMEM_SOURCE_DIR,
-                                                            {"rmem/interrupts.cpp",
+                                                            {"rmem/ring/interrupts.cpp",
                                                              "rmem/ring/interrupt_queue.cpp"})),
                          [](const auto& mark) { return test::test_name_of_mark(mark.param); });
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
-#include "rmem/interrupts.hpp"
+#include "rmem/ring/interrupts.hpp"
 
-#include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
-#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/refused.hpp"
 

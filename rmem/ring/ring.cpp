@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/ring.hpp"
+#include "rmem/ring/ring.hpp"
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/base/marks.hpp"
 #include "rmem/base/process.hpp"
-#include "rmem/interrupts.hpp"
+#include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/joining.hpp"
 #include "rmem/ring/leaving_at_exit.hpp"
 #include "rmem/ring/membership.hpp"
@@ -13,10 +13,10 @@
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/segment_names.hpp"
-#include "rmem/ring/sleeping_engines.hpp"
 #include "rmem/ring/twin.hpp"
-#include "rmem/ring/waiting.hpp"
-#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/waiting/sleeping_engines.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -571,7 +571,7 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
         mine.processors[i].store(processors[i], std::memory_order_relaxed);  // enough: (4)
     }
     // (4) - this release-store synchronizes-with the acquire-loads (6) and (7), and with those of
-    // rmem/ring/awaiting.cpp (1), rmem/link/udp/outbox.cpp (1),
+    // rmem/ring/waiting/awaiting.cpp (1), rmem/link/udp/outbox.cpp (1),
     // mpi_channel/device/peer_memory.cpp (1) and tools/watch/ring_report.cpp (1)
     mine.state.store(static_cast<std::uint32_t>(RankState::joined), std::memory_order_release);
 }
