@@ -2,6 +2,7 @@
 #include "simulator/bbp_hunt/ledger.hpp"
 
 #include "billboard/bbp.h"
+#include "rmem/base/check.hpp"
 #include "rmem/base/random.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@ Ledger::Ledger(const Scenario& scenario, Findings& findings, LinkChecker& link)
 
 void Ledger::starts(unsigned rank) {
     RankState& r = ranks_[rank];
+    RMEM_CHECK(!r.alive);
     r.alive = true;
     ++r.incarnation;
     r.node_died.resize(r.incarnation + 1);
@@ -68,6 +70,7 @@ void Ledger::begins(unsigned rank, std::span<const int> dests, std::uint64_t num
     for (const int dest : dests) {
         const auto to = static_cast<unsigned>(dest);
         const Pair& p = pair(rank, to);
+        RMEM_CHECK(p.entries.empty() || p.entries.back().number < number);
         const bool is_known = p.told == ranks_[to].deaths && ranks_[to].alive && !p.unsure;
         pair(rank, to).entries.push_back({number, bytes, ranks_[rank].incarnation,
                                           is_known ? ranks_[to].incarnation : 0, Status::open,
@@ -81,7 +84,7 @@ void Ledger::ends(unsigned rank, std::span<const int> dests, std::uint64_t numbe
         auto& entries = pair(rank, to).entries;
         const auto entry = std::find_if(entries.rbegin(), entries.rend(),
                                         [&](const Entry& e) { return e.number == number; });
-        if (entry == entries.rend()) continue;
+        RMEM_CHECK(entry != entries.rend() && entry->status == Status::open);
         const bool still = entry->to_incarnation == ranks_[to].incarnation && ranks_[to].alive;
         entry->status = code == BBP_EPEER ? Status::perhaps
                         : code < 0        ? Status::not_sent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/bbp_hunt/link_checker.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/hash.hpp"
 
 #include <fmt/format.h>
@@ -66,6 +67,7 @@ void LinkChecker::on_event(const Event& e) {
 }
 
 void LinkChecker::on_stored(const Event& e) {
+    RMEM_CHECK(e.offset % kWordBytes == 0 && e.data.size() == e.bytes);
     NodeState& node = nodes_[e.node];
     if (e.number != node.first + node.stored.size()) {
         findings_.violate(fmt::format("{} is not the next one of its node", write_text(e)));

@@ -52,6 +52,7 @@ SeedText SeedText::parse(std::string_view text, unsigned most_faults) {
                 rmem::parse_unsigned("messages", std::string(item.substr(9)), 1'000'000);
         } else if (item.starts_with("faults=")) {
             result.faults = parse_places(item.substr(7), most_faults - 1);
+            if (!std::is_sorted(result.faults->begin(), result.faults->end())) throw bad(text);
         } else {
             throw bad(text);
         }

@@ -2,7 +2,7 @@
 #pragma once
 
 /// A seed, whole or in part, as a line of text: "<seed>" or "<seed>:messages=<n>,faults=<i>.<j>…"
-/// (places in the seed's list of faults; "none").
+/// (places in the seed's list of faults, in its order; "none").
 ///
 /// Thread safety: values. Errors: `parse` throws rmem::Error(invalid_argument).
 

@@ -15,8 +15,10 @@
 ///
 /// Thread safety: values. Errors: `parse` throws rmem::Error(invalid_argument).
 
+#include "rmem/base/check.hpp"
 #include "simulator/hunt/seed_text.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,6 +57,9 @@ struct Seeded {
             fault.at_message =
                 static_cast<unsigned>(std::uint64_t{fault.at_message} * messages / kMessages);
         }
+        RMEM_CHECK(std::is_sorted(due.begin(), due.end(), [](const Fault& a, const Fault& b) {
+            return a.at_message < b.at_message;
+        }));
         return due;
     }
 
@@ -64,7 +69,7 @@ struct Seeded {
         less.messages = count;
         return less;
     }
-    /// `places`: in the seed's list.
+    /// `places`: in the seed's list, in its order.
     Scenario with_faults(const std::vector<unsigned>& places) const {
         Scenario less = Scenario::of_seed(seed).with_messages(messages);
         const std::vector<Fault> all = std::exchange(less.faults, {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/mpi_hunt/model.hpp"
 
+#include "rmem/base/check.hpp"
 #include "simulator/mpi_hunt/bytes.hpp"
 
 #include <fmt/format.h>
@@ -64,6 +65,7 @@ bool Model::fits(const Waiting& waiting, const Sent& sent) {
 
 /// The message's place in the receive; that is no longer posted if it is over.
 void Model::take(Waiting& waiting, Sent& sent) {
+    RMEM_CHECK(!sent.taken && waiting.ended == 0);
     const std::size_t room = waiting.buffer.size() - waiting.used;
     Take& taken = waiting.takes.emplace_back();
     taken.sent = &sent;
@@ -79,6 +81,7 @@ void Model::take(Waiting& waiting, Sent& sent) {
 }
 
 void Model::posts(Waiting& waiting) {
+    RMEM_CHECK(!waiting.posted && waiting.takes.empty());
     auto& unexpected = unexpected_.at(waiting.at);
     for (auto it = unexpected.begin(); it != unexpected.end();) {
         const auto here = it++;
@@ -114,7 +117,8 @@ Sent* Model::peeks(unsigned at, const Wanted& wanted, bool untagged) {
 }
 
 void Model::claims(Sent& sent) {
-    unexpected_.at(sent.to).remove(&sent);
+    const std::size_t claimed = unexpected_.at(sent.to).remove(&sent);
+    RMEM_CHECK(claimed == 1);
 }
 
 void Model::receives_claimed(Sent& sent, Waiting& waiting) {

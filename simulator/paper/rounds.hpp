@@ -7,6 +7,7 @@
 /// Units: picoseconds of virtual time where means are taken, else nanoseconds.
 /// Thread safety, errors: simulator/paper/worlds.hpp.
 
+#include "rmem/base/check.hpp"
 #include "simulator/paper/worlds.hpp"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ public:
         meet();  // after it, everybody knows when
         for (std::int64_t i = 0; me.rank() <= receivers_ && i < phases_.rounds; ++i) {
             const std::int64_t begin_ns = first_ns_ + i * period_ns_;
+            RMEM_CHECK(me.now_ns() < begin_ns - period_ns_ / 4);  // all are through with the last
             if (me.rank() == 0) {
                 sleep_until(me, begin_ns);
                 last_ns_ = 0;

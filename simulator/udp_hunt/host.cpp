@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/udp_hunt/host.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -64,6 +66,7 @@ rmem::udp::CoreConfig Host::config(std::int64_t now) const {
 }
 
 void Host::start(std::int64_t now) {
+    RMEM_CHECK(!is_up());
     socket_.clear();
     socket_charged_ = 0;
     rmem::udp::CoreEdge& edge = *this;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/udp_hunt/ledger.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@ Ledger::Ledger(unsigned nodes, std::size_t bank_words, Findings& findings)
 std::uint32_t Ledger::next_value(unsigned node, std::uint64_t incarnation, std::uint64_t place) {
     std::uint32_t& current = current_[node];
     if (current == Position::kNone || incarnations_[current].incarnation != incarnation) {
+        RMEM_CHECK(current == Position::kNone || incarnations_[current].incarnation < incarnation);
         current = static_cast<std::uint32_t>(incarnations_.size());
         incarnations_.push_back({node, incarnation, 0});
     }
@@ -66,6 +69,7 @@ void Ledger::applies_word(unsigned reader, unsigned origin, std::uint64_t place,
 
 void Ledger::check_quiet(const std::vector<std::span<const std::uint32_t>>& banks,
                          bool nothing_ended) {
+    RMEM_CHECK(banks.size() == readers_.size());
     for (std::size_t node = 0; node < banks.size(); ++node) {
         for (std::size_t word = 0; word < last_.size(); ++word) {
             const std::uint32_t value = banks[node][word];

@@ -84,6 +84,7 @@ std::optional<Network::Arrival> Network::take(std::int64_t now) {
     Arrival arrival = std::move(under_way_.begin()->second);
     under_way_.erase(under_way_.begin());
     Link& on = link(arrival.from, arrival.to);
+    RMEM_CHECK(kind_ == Kind::datagrams || arrival.number > on.newest);
     if (arrival.number < on.newest) ++counts_.overtaken;
     on.newest = std::max(on.newest, arrival.number);
     return arrival;

@@ -18,6 +18,7 @@
 /// Thread safety: none. Equal seeds and calls give equal arrivals. Units: nanoseconds of virtual
 /// time; chances in thousandths.
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/random.hpp"
 #include "rmem/base/time.hpp"
 
@@ -66,7 +67,10 @@ public:
     void set_weather(const Weather& weather);
 
     void cut(unsigned from, unsigned to) { ++link(from, to).cuts; }
-    void mend(unsigned from, unsigned to) { --link(from, to).cuts; }
+    void mend(unsigned from, unsigned to) {
+        RMEM_CHECK(is_cut(from, to));
+        --link(from, to).cuts;
+    }
     bool is_cut(unsigned from, unsigned to) const { return links_[from * nodes_ + to].cuts > 0; }
     /// Nothing that is posted on this link comes before then.
     void clog(unsigned from, unsigned to, std::int64_t until_ns) {
@@ -85,6 +89,8 @@ public:
     const Counts& counts() const noexcept { return counts_; }
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     struct Link {
         Weather weather;
         int cuts = 0;

@@ -10,6 +10,7 @@
 /// Thread safety: none. Equal scenarios and calls give equal traces. Units: nanoseconds of virtual
 /// time.
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/random.hpp"
 #include "simulator/udp_hunt/host.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
@@ -42,7 +43,9 @@ public:
 
     std::int64_t now() const noexcept { return now_; }
     void run_for(std::int64_t span_ns);
+    /// Not before now().
     void at(std::int64_t time_ns, std::function<void()> what) {
+        RMEM_CHECK(time_ns >= now_);
         timers_.emplace(time_ns, std::move(what));
     }
     /// Calls passed to at() that are not due yet happen now.

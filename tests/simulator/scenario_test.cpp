@@ -6,9 +6,11 @@
 #include "rmem/error.hpp"
 #include "simulator/mpi_hunt/scenario.hpp"
 #include "simulator/udp_hunt/scenario.hpp"
+#include "tests/support/broken.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -70,9 +72,15 @@ TYPED_TEST(Scenarios, meet_their_faults_earlier_with_fewer_messages) {
     }
 }
 
+TYPED_TEST(Scenarios, check_that_faults_are_in_the_order_in_which_they_are_due) {
+    TypeParam scenario = TypeParam::of_seed(77);
+    std::reverse(scenario.faults.begin(), scenario.faults.end());
+    EXPECT_BROKEN(static_cast<void>(scenario.due_faults()));
+}
+
 TYPED_TEST(Scenarios, scenarios_that_cannot_be_are_refused) {
     for (const char* text : {"", "x", "7x", ":", "7:faults", "7:messages=", "7:faults=99",
-                             "99999999999999999999999", "7:what=1"}) {
+                             "7:faults=9.2", "99999999999999999999999", "7:what=1"}) {
         EXPECT_THROW(TypeParam::parse(text), rmem::Error) << text;
     }
 }
