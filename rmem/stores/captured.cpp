@@ -149,9 +149,12 @@ void CapturedStores::defer(std::size_t offset, const std::byte* from, std::size_
 
 void CapturedStores::send_deferred() noexcept {
     // relaxed is enough, here and below: as in defer()
-    for (std::size_t i = 0; i < deferred_count_.load(std::memory_order_relaxed); ++i)
-        send(deferred_[i].offset, deferred_[i].data.data(), deferred_[i].bytes);
-    deferred_count_.store(0, std::memory_order_relaxed);  // enough: as above
+    std::size_t count = deferred_count_.load(std::memory_order_relaxed), sent = 0;
+    do {
+        for (; sent < count; ++sent)
+            send(deferred_[sent].offset, deferred_[sent].data.data(), deferred_[sent].bytes);
+        // A handler may have stored since; relaxed is enough: as above
+    } while (!deferred_count_.compare_exchange_weak(count, 0, std::memory_order_relaxed));
 }
 
 void CapturedStores::leave(BiasedLock::Grip grip) noexcept {
