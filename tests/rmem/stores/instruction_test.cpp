@@ -143,6 +143,7 @@ const Snippet kOthers[] = {
     GENERAL("rolb $1, (%%rdi)"),
     GENERAL("shldl $7, %%edx, (%%rdi)"),
     GENERAL("btsl $5, (%%rdi)"),
+    GENERAL("shll $6, %%ecx\n\tbtsl %%ecx, (%%rdi)"),
     GENERAL("lock btrq $9, (%%rdi)"),
     GENERAL("lock cmpxchg8b (%%rdi)"),
     GENERAL("lock cmpxchg16b (%%rdi)"),
@@ -249,6 +250,35 @@ TEST_F(Instructions, a_store_of_the_same_value_is_a_store) {
     kMoves[0].run(s);
     kMoves[0].run(s);
     EXPECT_EQ(taker_.taken().size(), 2U);
+    s.vectors[8] = s.vectors[9] = ~std::uint64_t{0};
+    for (int time = 0; time < 2; ++time) {
+        kVectors[3].run(s);  // with a mask
+        EXPECT_THAT(taker_.taken(), ElementsAre(Taken{kPlace, 16}));
+    }
+}
+
+TEST_F(Instructions, an_exchange_that_fails_is_no_store) {
+    State state;
+    state.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
+    state.rax = 1;
+    const Snippet exchange = GENERAL("lock cmpxchgl %%edx, (%%rdi)");
+    exchange.run(state);
+    EXPECT_TRUE(taker_.taken().empty());
+    EXPECT_EQ(state.rax, 0U);
+}
+
+TEST_F(Instructions, an_address_of_32_bits_has_no_more_of_its_register) {
+    void* const low = ::mmap(nullptr, TwoMappings::kBytes, PROT_READ,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    ASSERT_NE(low, MAP_FAILED);
+    const stores::TrappedView view({static_cast<const std::byte*>(low), TwoMappings::kBytes},
+                                   memory_.bank(), taker_);
+    State state;
+    state.rdi = reinterpret_cast<std::uint64_t>(low) + kPlace + (std::uint64_t{3} << 32);
+    const Snippet store = GENERAL("movl %%eax, (%%edi)");
+    store.run(state);
+    EXPECT_THAT(taker_.taken(), ElementsAre(Taken{kPlace, 4}));
+    ::munmap(low, TwoMappings::kBytes);
 }
 
 TEST_F(Instructions, a_string_that_leaves_the_view_is_taken_as_far_as_it_is_inside) {

@@ -97,6 +97,8 @@ TEST_P(ScannedStoresTest, only_words_that_change_are_taken_neighbours_together) 
     EXPECT_EQ(taken(), (std::vector<Taken>{{12, 4}}));
     word(kScannedBytes - 4) = 3;
     EXPECT_EQ(taken(), (std::vector<Taken>{{kScannedBytes - 4, 4}}));
+    word(kScannedBytes) = 4;
+    EXPECT_EQ(taken(), std::vector<Taken>{}) << "behind the memory";
 }
 
 TEST_P(ScannedStoresTest, a_page_that_has_cooled_is_watched_as_at_first) {

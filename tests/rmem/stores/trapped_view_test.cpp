@@ -164,6 +164,54 @@ TEST_F(TrappedViews, a_signal_that_was_sent_is_the_programs) {
     EXPECT_EQ(ended.status, 0) << ended.said;
 }
 
+TEST_F(TrappedViews, a_signal_that_was_sent_ends_the_program_unless_that_ignores_it) {
+    for (const bool ignores : {false, true}) {
+        const auto ended = run_apart([&] {
+            if (ignores) ::signal(SIGSEGV, SIG_IGN);
+            const stores::TrappedView view(memory.view(), memory.bank(), taker);
+            ::raise(SIGSEGV);
+            if (!ignores) return;
+            *word(16) = 7;
+            if (in_bank(16) != 7) ::_exit(1);
+        });
+        EXPECT_EQ(ended.status, ignores ? 0 : -SIGSEGV);
+    }
+}
+
+TEST_F(TrappedViews, a_handler_of_the_programs_has_its_own_mask) {
+    const auto ended = run_apart([&] {
+        struct sigaction action {};
+        action.sa_handler = [](int) {
+            sigset_t now;
+            ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
+            ::_exit(sigismember(&now, SIGUSR1) == 1 && sigismember(&now, SIGUSR2) == 0 ? 0 : 1);
+        };
+        sigaddset(&action.sa_mask, SIGUSR1);
+        ::sigaction(SIGSEGV, &action, nullptr);
+        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        fault();
+    });
+    EXPECT_EQ(ended.status, 0);
+}
+
+TEST_F(TrappedViews, an_instruction_may_end_with_its_page_or_cross_it) {
+    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+    constexpr std::size_t kPage = 4096;
+    // movl $5, 16(%rdi); ret
+    constexpr std::array<unsigned char, 8> kCode = {0xC7, 0x47, 0x10, 5, 0, 0, 0, 0xC3};
+    void* const pages = ::mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE | PROT_EXEC,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(pages, MAP_FAILED);
+    auto* const code = static_cast<std::byte*>(pages);
+    ASSERT_EQ(::mprotect(code + 2 * kPage, kPage, PROT_NONE), 0);
+    for (const std::size_t at : {kPage - 3, 2 * kPage - kCode.size()}) {
+        std::memcpy(code + at, kCode.data(), kCode.size());
+        reinterpret_cast<void (*)(std::byte*)>(code + at)(memory.view().data());
+        EXPECT_EQ(taker.taken(), (std::vector<Taken>{{16, 4}}));
+    }
+    ::munmap(pages, 3 * kPage);
+}
+
 /// What the kernel puts on a stack for a signal, and a little for the handler.
 std::size_t room_for_a_signal() {
     const std::size_t frame = ::getauxval(AT_MINSIGSTKSZ);
