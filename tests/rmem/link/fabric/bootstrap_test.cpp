@@ -93,6 +93,10 @@ TEST_F(BootstrapIn, says_where_it_cannot_write) {
     EXPECT_THAT(test::refused(Errc::bad_environment,
                               [] { Bootstrap("/proc", "rig", "tcp").publish(2, name({1})); }),
                 HasSubstr("the directory '/proc': node 2's address"));
+    std::filesystem::create_directory(directory_.path() + "/rig.node-2");
+    EXPECT_THROW(bootstrap_.publish(2, name({1})), Error);
+    std::filesystem::remove(directory_.path() + "/rig.node-2");
+    EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 }  // namespace

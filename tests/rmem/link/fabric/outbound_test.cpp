@@ -155,12 +155,22 @@ TEST_F(OutboundTo, leaves_a_peer_alone_for_longer_each_time_it_fails) {
         pause = std::min(2 * pause, Outbound::kMostPauseNs);
     }
     EXPECT_EQ(outbound_.not_sent().refused, 24U);
+    now -= Outbound::kMostPauseNs - 1;
     outbound_.may_be_back(1);
+    send(3, {1}, now);
     wire_.answers[1] = Wire::Given::taken;
-    send(3, {1}, now - Outbound::kMostPauseNs + 1);
+    send(4, {1}, now + 2 * Outbound::kLeastPauseNs);
     complete();
     EXPECT_FALSE(outbound_.is_out(1));
     EXPECT_TRUE(outbound_.is_met(1));
+}
+
+TEST_F(OutboundTo, leaves_a_peer_alone_once_for_all_that_fails_together) {
+    meet(1);
+    for (int i = 1; i <= 4; ++i) send(i, {1});
+    for (int i = 1; i <= 4; ++i) fail_next(5);
+    send(5, {1}, 5 + Outbound::kLeastPauseNs);
+    EXPECT_THAT(wire_.arrived[1], ElementsAre(1, 2, 3, 4, 5));
 }
 
 TEST_F(OutboundTo, drops_what_waits_for_a_peer_whose_connection_breaks) {
@@ -212,9 +222,11 @@ TEST_F(OutboundTo, tries_again_as_soon_as_something_has_ended) {
 TEST_F(OutboundTo, owes_nothing_to_the_former_address_of_a_peer) {
     meet(1);
     for (unsigned i = 0; i < Outbound::kMostGiven + 5; ++i) send(1, {1});
+    const std::uint64_t changes = outbound_.changes();
     outbound_.has_moved(1);
     wire_.addresses[1] = outbound_.address_of(1);
     EXPECT_FALSE(outbound_.is_met(1));
+    EXPECT_NE(outbound_.changes(), changes);
     outbound_.retry(kSecond);
     EXPECT_EQ(wire_.has.size(), Outbound::kMostGiven + 5) << "it is as free as a new one";
     fail_next(kSecond);
@@ -270,8 +282,10 @@ TEST(Pieces, are_used_again_and_bounded) {
     Pieces pieces(nullptr);
     Piece* const first = pieces.take(10);
     EXPECT_GE(first->room, 10U);
+    first->length = first->datagrams = 3;
     pieces.leave(*first);
-    EXPECT_EQ(pieces.take(10), first);
+    ASSERT_EQ(pieces.take(10), first);
+    EXPECT_EQ(first->length + first->datagrams, 0U);
     EXPECT_GE(pieces.take(kMostPieceBytes)->room, kMostPieceBytes);
     std::size_t bytes = 0;
     while (const Piece* piece = pieces.take(kMostPieceBytes)) bytes += piece->room;

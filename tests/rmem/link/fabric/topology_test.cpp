@@ -85,6 +85,7 @@ TEST(Topology, bounds_what_a_mark_asks_for) {
     const Topology topology = Topology::parse("rack 0-1\nrack 2-3\nfan-out chain", "f", 4);
     EXPECT_LE(topology.pass_on(0, ~0U, all).size(), 2U);
     EXPECT_THAT(topology.pass_on(0, 1, all), ElementsAre(Stop{1, 0}));
+    EXPECT_LE(Topology::parse("rack 0-1\nrack 2-3", "f", 4).pass_on(0, 1000, all).size(), 2U);
 }
 
 TEST(Topology, refuses_what_is_no_list_of_racks) {
