@@ -61,6 +61,7 @@ Faults: items divided by `;`, each one of (rmem(7) says more)
   lose:[node=N][,after=N][,count=N][,share=N%]
   cut:cable=N[,ring=0|1|both][,at=TIME][,until=TIME]
   bypass:node=N[,at=TIME][,until=TIME]
+and of datagrams, on links udp and fabric, drop, duplicate, corrupt, hold:by=TIME and part:nodes=A-B
 
 Programs whose output comes late keep it in a buffer because it goes through a pipe: start them with
 `stdbuf -oL`, or use --no-label.

@@ -82,6 +82,7 @@ private:
         view.bound_ns = now_.bound_ns;
         view.ranks = config.ranks;
         view.has_wire = config.link != rmem::LinkKind::direct;
+        view.is_remote = config.is_remote();
     }
 
     double rate(std::uint64_t more) const {

@@ -75,6 +75,7 @@ struct RingView {
     std::int64_t bound_ns = 0;  ///< 0: none
     unsigned nodes_up = 0, ranks_alive = 0, ranks = 0;
     bool has_wire = false;      ///< nodes are apart, in the order of their numbers
+    bool is_remote = false;     ///< and on several hosts
     bool has_messages = false;  ///< of any node
     std::vector<NodeView> nodes;
     TimesView now, ever;

@@ -149,7 +149,7 @@ struct Column {
     const char* head;
     std::string (*cell)(const NodeView& node);
     int drop;  ///< the greater, the sooner it goes when there is little room; 0: stays
-    enum Of { all, apart, udp } of = all;  ///< links; apart: whose nodes have a bank each
+    enum Of { all, apart, remote } of = all;  ///< links; apart: whose nodes have a bank each
     enum Traffic { any, writes, messages } traffic = any;  ///< it is there when some is counted
 };
 
@@ -198,10 +198,10 @@ constexpr std::array kColumns = {
     Column{">writes/s", program_rate_cell<&NodeView::writes>, 0, Column::all, Column::writes},
     Column{">bytes/s", program_rate_cell<&NodeView::bytes>, 2, Column::all, Column::writes},
     Column{">applied/s", own_rate_cell<&NodeView::applied>, 4, Column::apart},
-    Column{">batches/s", rate_cell<&NodeView::batches>, 7, Column::udp},
-    Column{">sent/s", own_rate_cell<&NodeView::datagrams_sent>, 5, Column::udp},
-    Column{">received/s", own_rate_cell<&NodeView::datagrams_received>, 6, Column::udp},
-    Column{">round trip", round_trip_cell, 8, Column::udp},
+    Column{">batches/s", rate_cell<&NodeView::batches>, 7, Column::remote},
+    Column{">sent/s", own_rate_cell<&NodeView::datagrams_sent>, 5, Column::remote},
+    Column{">received/s", own_rate_cell<&NodeView::datagrams_received>, 6, Column::remote},
+    Column{">round trip", round_trip_cell, 8, Column::remote},
     Column{">p50", time_cell<&TimesView::p50_ns>, 0},
     Column{">p99", time_cell<&TimesView::p99_ns>, 0},
     Column{">max", time_cell<&TimesView::max_ns>, 1},
@@ -209,9 +209,9 @@ constexpr std::array kColumns = {
     Column{">late", late_cell, 3}};
 
 bool is_shown(const Column& column, const RingView& view) {
-    const Column::Of link = view.link == "udp" ? Column::udp
-                            : view.has_wire    ? Column::apart
-                                               : Column::all;
+    const Column::Of link = view.is_remote  ? Column::remote
+                            : view.has_wire ? Column::apart
+                                            : Column::all;
     if (column.of > link) return false;
     if (column.traffic == Column::messages) return view.has_messages;
     if (column.traffic == Column::any || !view.has_messages) return true;

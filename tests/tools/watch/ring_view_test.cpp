@@ -240,6 +240,8 @@ TEST(RingView, says_nothing_of_writes_that_link_direct_does_not_count) {
     EXPECT_FALSE(view_of(now, now).has_wire);
     set(now.ranks[0].link, LinkCounter::writes_sent, 1);
     EXPECT_TRUE(view_of(now, now).nodes[0].has_traffic);
+    now.config.link = rmem::LinkKind::fabric;
+    EXPECT_TRUE(view_of(now, now).is_remote);
 }
 
 }  // namespace

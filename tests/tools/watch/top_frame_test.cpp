@@ -22,6 +22,7 @@ RingView ring_of(unsigned nodes) {
     view.exists = view.has_members = true;
     view.name = "rig";
     view.link = "udp";
+    view.is_remote = true;
     view.timing = "none";
     view.elapsed_ns = 1'000'000'000;
     view.has_wire = true;
@@ -111,7 +112,7 @@ TEST(TopFrame, shows_messages_where_they_are_counted_and_that_some_are_samples) 
     EXPECT_THAT(frame_text(view), HasSubstr("  msgs/s"));
     EXPECT_THAT(frame_text(view), HasSubstr("1.5M"));
     view.link = "direct";
-    view.has_wire = false;
+    view.has_wire = view.is_remote = false;
     for (NodeView& node : view.nodes) node.has_traffic = false;
     EXPECT_THAT(frame_text(view), HasSubstr("~msgs/s"));
     EXPECT_THAT(frame_text(view), Not(HasSubstr("writes/s"))) << "which nobody counts";
