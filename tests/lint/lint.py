@@ -122,6 +122,15 @@ def files_start_with_their_licence():
                 yield f"{short(file)}:1: begin with `SPDX-License-Identifier: Apache-2.0`"
 
 
+def the_root_holds_what_it_must():
+    """What a script leaves there by mistake is noticed by nobody."""
+    known = {"LICENSE", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore"}
+    for file in all_files():
+        if "/" not in short(file) and file.name not in known:
+            if file.suffix not in (".md", ".txt", ".json"):
+                yield f"{short(file)}:1: remove it from the root, or name it here"
+
+
 def files_hold_no_machine_paths():
     """What lies below somebody's own folders exists on no other machine."""
     machine_path = re.compile(r"(?<![\w.}/])/(?:work|root|home)/")
@@ -520,6 +529,7 @@ RULES = [
     relaxed_atomics_say_why_that_is_enough,
     atomics_say_their_order,
     files_start_with_their_licence,
+    the_root_holds_what_it_must,
     files_hold_no_machine_paths,
     open_ends_name_an_issue,
     invariants_are_executed,

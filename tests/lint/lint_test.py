@@ -58,6 +58,7 @@ OFFENCES = {
     "relaxed_atomics_say_why_that_is_enough": ("rmem/a.cpp", "a.load(std::memory_order_relaxed);"),
     "atomics_say_their_order": ("rmem/a.cpp", "a.load();"),
     "files_start_with_their_licence": ("rmem/a.cpp", "int a;"),
+    "the_root_holds_what_it_must": (".0", "left there"),
     "files_hold_no_machine_paths": ("docs/a.md", "as in /" "home/me/rmem"),
     "open_ends_name_an_issue": ("rmem/a.cpp", "// TO" "DO: all of it"),
     "invariants_are_executed": ("rmem/a.hpp", "/// Invariants: there is one."),
