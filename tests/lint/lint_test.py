@@ -32,7 +32,7 @@ class Rules(unittest.TestCase):
         self.make(f"rmem/{name}", code)
 
 
-MUTANT = '[[file]]\nname = "rmem/a.cpp"\n[[file.mutant]]\nname = "a"\ntext = "b"\n'
+MUTANT = '[[file]]\nname = "rmem/a.cpp"\nmutant = [["a", "b", ""]]'
 OWN = """#include "rmem/above.hpp"
 
 namespace rmem {
