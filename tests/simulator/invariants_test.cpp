@@ -55,7 +55,7 @@ TEST(UdpLedgerDeathTest, checks_that_the_banks_are_those_of_all_nodes) {
 
 struct UdpWorldDeathTest : ::testing::Test {
     const udp::Scenario scenario = udp::Scenario::of_seed(1);
-    const udp::HuntOptions options;
+    const udp::HuntOptions options{};
     Findings findings;
     udp::World world{scenario, options, findings};
 };
