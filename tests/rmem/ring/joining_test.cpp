@@ -26,7 +26,7 @@ using test::SharedValue;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::int64_t kPatience = 30'000'000'000;
+constexpr std::int64_t kLongEnough = 30'000'000'000;
 
 class Joining : public ::testing::Test {
 protected:
@@ -39,7 +39,7 @@ protected:
         return config;
     }
     static std::shared_ptr<Ring> open(const RingConfig& config) {
-        return Ring::open(config, Deadline::in(kPatience));
+        return Ring::open(config, Deadline::in(kLongEnough));
     }
     /// As little as a program can be given.
     Environment told(unsigned rank) const {
@@ -50,7 +50,7 @@ protected:
     }
     static Joined join(const Environment& environment) {
         return join_ring(
-            environment, Deadline::in(kPatience),
+            environment, Deadline::in(kLongEnough),
             [](const Environment& all, const RingConfig*) { return all.ring_config(); });
     }
 
@@ -157,8 +157,8 @@ TEST_F(Joining, learns_nothing_from_a_ring_that_only_the_dead_have_left_behind) 
 TEST_F(Joining, finds_its_nodes_segment_of_a_ring_over_several_hosts) {
     RingConfig config = made();
     config.link = LinkKind::udp;
-    const auto first = Ring::open(config, Deadline::in(kPatience), 0);
-    const auto second = Ring::open(config, Deadline::in(kPatience), 1);
+    const auto first = Ring::open(config, Deadline::in(kLongEnough), 0);
+    const auto second = Ring::open(config, Deadline::in(kLongEnough), 1);
     EXPECT_EQ(join(told(0)).ring->segment_name(), name.get() + "@0");
     const Joined joined = join(told(3));
     EXPECT_EQ(joined.ring->segment_name(), name.get() + "@1");
@@ -169,7 +169,7 @@ TEST_F(Joining, joining_of_two_rings_of_one_name_prefers_that_on_the_link_that_i
     RingConfig remote = made();
     remote.link = LinkKind::udp;
     const auto here = open(made());
-    const auto apart = Ring::open(remote, Deadline::in(kPatience), 0);
+    const auto apart = Ring::open(remote, Deadline::in(kLongEnough), 0);
     Environment environment = told(0);
     environment.link = LinkKind::udp;
     EXPECT_EQ(join(environment).ring->config().link, LinkKind::udp);
@@ -182,12 +182,12 @@ TEST_F(Joining, starts_again_when_another_makes_the_ring_meanwhile) {
     // it.
     std::shared_ptr<Ring> other;
     unsigned asked = 0;
-    const Joined joined =
-        join_ring(told(0), Deadline::in(kPatience), [&](const Environment& all, const RingConfig*) {
-            const RingConfig wish = all.ring_config();
-            if (++asked == 1) other = open(made());
-            return wish;
-        });
+    const Joined joined = join_ring(told(0), Deadline::in(kLongEnough),
+                                    [&](const Environment& all, const RingConfig*) {
+                                        const RingConfig wish = all.ring_config();
+                                        if (++asked == 1) other = open(made());
+                                        return wish;
+                                    });
     EXPECT_EQ(joined.ring->config().hash(), made().hash());
 }
 
