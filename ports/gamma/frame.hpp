@@ -21,6 +21,8 @@
 /// Words are in the host's order, as all of the billboard's are. Every field is checked by its
 /// reader.
 
+#include "billboard/boards/layout.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,7 +49,7 @@ inline constexpr std::size_t kHelloBytes = 16;  ///< without its pairs
 inline constexpr std::size_t kFrameBytes = kPartsHeaderBytes + kFramePayload;
 /// As much payload as goes with the header into the half line that carries the billboard's flag
 /// word.
-inline constexpr std::size_t kHeadPayload = 20;
+inline constexpr std::size_t kHeadPayload = billboard::kHeadBytes - kHeaderBytes;
 inline constexpr std::size_t kMaxMessageBytes = 0xffffffff;
 inline constexpr unsigned kVersion = 1;
 inline constexpr std::uint32_t kAsksPid = 0x1000000;

@@ -14,7 +14,6 @@ namespace {
 /// Of a wait for room: what comes meanwhile is to be taken in soon.
 constexpr billboard::SliceLengths kRoomSlices{.longest_ns =
                                                   billboard::SliceLengths{}.longest_in_company_ns};
-static_assert(kHeadPayload == billboard::kHeadBytes - kHeaderBytes);
 constexpr int kIncarnationOver = 2;  ///< no code: the receiver has come back during the message
 
 }  // namespace
