@@ -3,6 +3,7 @@
 
 /// A variable that holds several settings, such as RMEM_GAMMA=pid=7,patience=1s.
 ///
+/// Thread safety: no other thread changes the environment meanwhile.
 /// Errors: `Error(bad_environment)`, which names the variable, the key and what is possible.
 
 #include "rmem/base/environment_variable.hpp"
