@@ -15,17 +15,20 @@ namespace rmem {
 
 namespace {
 
-struct Unit {
-    std::string_view suffix;
-    std::uint64_t factor;
-};
-
-constexpr std::array<Unit, 4> kSizeUnits = {{
+/// All are powers of two.
+constexpr auto kSizeUnits = std::to_array<Unit>({
     {"", 1},
     {"K", 1ULL << 10},
     {"M", 1ULL << 20},
     {"G", 1ULL << 30},
-}};
+    {"B", 1},
+    {"KB", 1ULL << 10},
+    {"MB", 1ULL << 20},
+    {"GB", 1ULL << 30},
+    {"KIB", 1ULL << 10},
+    {"MIB", 1ULL << 20},
+    {"GIB", 1ULL << 30},
+});
 
 constexpr std::array<Unit, 4> kTimeUnits = {{
     {"ns", 1},
@@ -34,42 +37,11 @@ constexpr std::array<Unit, 4> kTimeUnits = {{
     {"s", 1'000'000'000},
 }};
 
-/// A number, of a size hexadecimal after 0x, and one of `units`, at most `max`. `plain` makes the
-/// plain form of a unit's other ones.
-std::uint64_t parse_with_unit(
-    const std::string& what, const std::string& text, std::span<const Unit> units,
-    std::uint64_t max, const std::string& wanted,
-    std::string (*plain)(std::string_view) = [](std::string_view s) { return std::string(s); }) {
-    std::uint64_t number = 0;
-    const char* end = text.data() + text.size();
-    const bool is_hex =
-        units.data() == kSizeUnits.data() && (text.starts_with("0x") || text.starts_with("0X"));
-    const auto [rest, error] =
-        std::from_chars(text.data() + (is_hex ? 2 : 0), end, number, is_hex ? 16 : 10);
-    if (error != std::errc{}) throw malformed_setting(what, text, wanted);
-    const std::string suffix = plain({rest, static_cast<std::size_t>(end - rest)});
-    const auto unit =
-        std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.suffix == suffix; });
-    if (unit == units.end() || number > max / unit->factor)
-        throw malformed_setting(what, text, wanted);
-    return number * unit->factor;
-}
-
-/// "k", "KB" and "KiB" are K, "B" is none: all are powers of two.
-std::string plain_size_unit(std::string_view given) {
-    std::string unit(given);
-    for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    if (unit == "B") return "";
-    if (unit.size() == 3 && unit.ends_with("IB")) return unit.substr(0, 1);
-    if (unit.size() == 2 && unit.ends_with('B')) return unit.substr(0, 1);
-    return unit;
-}
-
 /// The number with the largest unit that leaves it whole.
 std::string with_unit(std::uint64_t value, std::span<const Unit> units) {
     const Unit* best = &units.front();
     for (const Unit& unit : units) {
-        if (value != 0 && value % unit.factor == 0) best = &unit;
+        if (value != 0 && value % unit.factor == 0 && unit.factor > best->factor) best = &unit;
     }
     return fmt::format("{}{}", value / best->factor, best->suffix);
 }
@@ -81,9 +53,26 @@ Error malformed_setting(const std::string& what, const std::string& text,
     return {Errc::bad_environment, fmt::format("{} is '{}'; give {}", what, text, wanted)};
 }
 
+std::optional<std::uint64_t> number_with_unit(std::string_view text, std::span<const Unit> units,
+                                              std::uint64_t max, int base) {
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number, base);
+    const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+    const auto unit =
+        std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.suffix == suffix; });
+    if (error != std::errc{} || unit == units.end() || number > max / unit->factor) return {};
+    return number * unit->factor;
+}
+
 std::size_t parse_size(const std::string& what, const std::string& text) {
-    return parse_with_unit(what, text, kSizeUnits, std::numeric_limits<std::size_t>::max(),
-                           "a number of bytes such as 4096, 0x1000, 64K or 8M", plain_size_unit);
+    std::string upper(text);
+    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    const bool is_hex = upper.starts_with("0X");
+    const auto bytes = number_with_unit(std::string_view(upper).substr(is_hex ? 2 : 0), kSizeUnits,
+                                        std::numeric_limits<std::size_t>::max(), is_hex ? 16 : 10);
+    if (bytes) return *bytes;
+    throw malformed_setting(what, text, "a number of bytes such as 4096, 0x1000, 64K or 8M");
 }
 
 std::string size_setting(std::size_t bytes) {
@@ -105,15 +94,17 @@ std::string duration_setting(std::int64_t ns) {
 }
 
 std::int64_t parse_duration_ns(const std::string& what, const std::string& text) {
-    return static_cast<std::int64_t>(
-        parse_with_unit(what, text, kTimeUnits, std::numeric_limits<std::int64_t>::max(),
-                        "a time with its unit such as 250ns, 10us, 5ms or 2s"));
+    if (const auto ns =
+            number_with_unit(text, kTimeUnits, std::numeric_limits<std::int64_t>::max()))
+        return static_cast<std::int64_t>(*ns);
+    throw malformed_setting(what, text, "a time with its unit such as 250ns, 10us, 5ms or 2s");
 }
 
 unsigned parse_unsigned(const std::string& what, const std::string& text, unsigned max) {
     constexpr std::array<Unit, 1> kNone = {{{"", 1}}};
-    return static_cast<unsigned>(
-        parse_with_unit(what, text, kNone, max, fmt::format("a whole number from 0 to {}", max)));
+    if (const auto number = number_with_unit(text, kNone, max))
+        return static_cast<unsigned>(*number);
+    throw malformed_setting(what, text, fmt::format("a whole number from 0 to {}", max));
 }
 
 }  // namespace rmem

@@ -9,9 +9,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace rmem {
+
+/// A whole number followed by one of the units, as a number of the least one; nothing if it is
+/// anything else, or more than `max`.
+struct Unit {
+    std::string_view suffix;
+    std::uint64_t factor;
+};
+std::optional<std::uint64_t> number_with_unit(std::string_view text, std::span<const Unit> units,
+                                              std::uint64_t max, int base = 10);
 
 /// "4096", "0x1000", "64K", "8M", "1G", also as 64k, 64KB or 64KiB; "250ns", "10us", "5ms", "2s".
 /// `what` names the object in the error.
