@@ -28,75 +28,77 @@ void BiasedLock::begin_waiting() noexcept {
     if (knock_ != nullptr) knock_(knock_with_);
 }
 
-void BiasedLock::lock() noexcept {
-    if (mutex_.try_lock()) return;
+bool BiasedLock::try_hold() noexcept {
+    void* none = nullptr;
+    // (8) - this acquire-CAS synchronizes-with the exchange (9); relaxed is enough where it fails
+    return holder_.compare_exchange_strong(none, self(), std::memory_order_acquire,
+                                           std::memory_order_relaxed);
+}
+
+void BiasedLock::hold() noexcept {
+    if (try_hold()) return;
     begin_waiting();
-    mutex_.lock();
+    while (!try_hold()) {
+        // relaxed is enough, twice: try_hold() decides
+        void* const holder = holder_.load(std::memory_order_relaxed);
+        if (holder != nullptr) holder_.wait(holder, std::memory_order_relaxed);  // enough: as above
+    }
     waiting_.fetch_sub(1, std::memory_order_relaxed);  // enough: as in begin_waiting()
 }
 
 BiasedLock::Grip BiasedLock::enter_slowly() noexcept {
     void* const me = self();
     // relaxed is enough: only this thread writes its own name there
-    if (holder_.load(std::memory_order_relaxed) != me) {
-        lock();
-        // relaxed is enough, five times: the mutex orders them, and others look for their own name
-        void* const owner = owner_.load(std::memory_order_relaxed);
-        if (owner != nullptr && owner != me) {
-            owner_.store(nullptr, std::memory_order_relaxed);
-            suspend_bias();
-        }
-        holder_.store(me, std::memory_order_relaxed);
+    if (holder_.load(std::memory_order_relaxed) == me) return Grip::nested;
+    hold();
+    // relaxed is enough, twice: the holder alone changes it, and others look for their own name.
+    // The owner finds its own until it is out: it may enter once more while it is inside.
+    void* const owner = owner_.load(std::memory_order_relaxed);
+    if (owner != nullptr && owner != me) {
+        suspend_bias();
+        owner_.store(nullptr, std::memory_order_relaxed);
     }
-    ++depth_;
     return Grip::locked;
 }
 
 void BiasedLock::leave_slowly(Grip grip) noexcept {
-    if (--depth_ == 0) {
-        // relaxed is enough: as in enter_slowly()
-        holder_.store(nullptr, std::memory_order_relaxed);
-        mutex_.unlock();
-    }
+    if (grip == Grip::nested) return;
+    // relaxed is enough: as in enter_slowly()
+    RMEM_CHECK_IF(false, holder_.load(std::memory_order_relaxed) == self());
+    // (9) - this exchange synchronizes-with the acquire-CAS (8); in the total order, so that
+    // notify_one() looks for waiting threads behind it
+    holder_.exchange(nullptr, std::memory_order_seq_cst);
+    holder_.notify_one();
     // (2) - this release synchronizes-with the acquire-loads in rmem/base/biased_lock.hpp
     // (1) and in rmem/base/biased_lock.hpp (6)
     if (grip == Grip::guest) suspended_.fetch_sub(1, std::memory_order_release);
 }
 
 BiasedLock::Grip BiasedLock::enter_as_guest() noexcept {
-    void* const me = self();
+    // relaxed is enough: as in enter_slowly()
+    if (holder_.load(std::memory_order_relaxed) == self()) return Grip::nested;
     suspend_bias();
-    // relaxed is enough, twice: as in enter_slowly()
-    if (holder_.load(std::memory_order_relaxed) != me) {
-        lock();
-        holder_.store(me, std::memory_order_relaxed);
-    }
-    ++depth_;
+    hold();
     return Grip::guest;
 }
 
 bool BiasedLock::try_as_guest(std::int64_t longest_ns) noexcept {
     const std::int64_t until_ns = now_ns() + longest_ns;
     bool is_in = try_suspend_bias(until_ns);
-    if (is_in && !(is_in = mutex_.try_lock())) {
+    if (is_in && !(is_in = try_hold())) {
         begin_waiting();
         while (!is_in && now_ns() < until_ns) {
             ::sched_yield();
-            is_in = mutex_.try_lock();
+            is_in = try_hold();
         }
         waiting_.fetch_sub(1, std::memory_order_relaxed);  // enough: as in begin_waiting()
     }
-    if (is_in) {
-        holder_.store(self(), std::memory_order_relaxed);  // enough: as in enter_slowly()
-        ++depth_;
-    } else {
-        // relaxed is enough: this thread has changed nothing
-        suspended_.fetch_sub(1, std::memory_order_relaxed);
-    }
+    // relaxed is enough: this thread has changed nothing
+    if (!is_in) suspended_.fetch_sub(1, std::memory_order_relaxed);
     return is_in;
 }
 
-/// Makes the owner go by the mutex, and waits until it does.
+/// Makes the owner compete, and waits until it does.
 void BiasedLock::suspend_bias() noexcept {
     static_cast<void>(try_suspend_bias(kNever));
 }
@@ -126,10 +128,10 @@ bool BiasedLock::try_suspend_bias(std::int64_t until_ns) noexcept {
 }
 
 bool BiasedLock::give_way_slowly(Grip& grip) noexcept {
-    // relaxed is enough, three times: hints, and words that only this thread writes
+    // relaxed is enough, three times: hints, and a word that only this thread writes
     const unsigned waiting = waiting_.load(std::memory_order_relaxed);
-    const bool is_inside = grip == Grip::inside;
-    if ((is_inside ? inside_.load(std::memory_order_relaxed) : depth_) != 1) return false;
+    if (grip == Grip::inside && inside_.load(std::memory_order_relaxed) != 1) return false;
+    if (grip == Grip::nested) return false;
     leave(grip);
     for (int i = 0; i < kYieldsToGiveWay && waiting_.load(std::memory_order_relaxed) >= waiting;
          ++i) {

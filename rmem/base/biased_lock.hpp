@@ -5,21 +5,22 @@
 /// that.
 ///
 /// The owner says that it is inside, and looks whether any thread has suspended the bias; if so it
-/// goes by the mutex, as the others do. A thread that suspends the bias says so, makes a heavy
-/// fence against the owner's look, and waits until the owner is not inside.
+/// competes for the holder's place, as the others do. A thread that suspends the bias says so,
+/// makes a heavy fence against the owner's look, and waits until the owner is not inside.
 ///
 ///   enter, leave     any thread. The first one that is not the owner revokes the bias: from then
-///                    on all go by the mutex
+///                    on all compete
 ///   try_enter        enters where that costs next to nothing, which spares its caller the rest;
 ///                    else not
 ///   enter_as_guest   a thread of a library that comes rarely: the bias remains
 ///   try_as_guest     the same, for a thread that has something else to do
 ///   give_way         in the middle of a long hold: lets those in that wait
 ///
-/// Invariants: a thread that is inside, and one that holds the mutex after it has suspended the
+/// Invariants: a thread that is inside, and one that holds the lock after it has suspended the
 /// bias, exclude each other. A grip is left by the thread that has it, the last one first.
 /// Progress: blocks while another holds it. Where the kernel refuses fences there is no owner.
-/// Thread safety: any; adopt() while one thread knows the lock.
+/// Thread safety: any, and signal handlers wherever their thread is: to take the holder's place is
+/// one step, and who took it is told by its grip. adopt() while one thread knows the lock.
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
@@ -27,13 +28,17 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 namespace rmem {
 
 class RMEM_API BiasedLock {
 public:
-    enum class Grip { inside, locked, guest };
+    enum class Grip {
+        inside,  ///< the owner's
+        locked,  ///< of the thread that has become the holder
+        nested,  ///< of one that was it before
+        guest,   ///< as locked, and the bias is suspended
+    };
 
     /// The calling thread becomes the owner.
     void adopt() noexcept;
@@ -45,7 +50,7 @@ public:
         knock_with_ = with;
     }
 
-    /// Whether the calling thread is inside, or holds the mutex.
+    /// Whether the calling thread is inside, or is the holder.
     [[nodiscard]] bool is_mine() const noexcept {
         // relaxed is enough, three times: words that only this thread makes true for it
         if (owner_.load(std::memory_order_relaxed) == self() &&
@@ -131,18 +136,17 @@ private:
     Grip enter_slowly() noexcept;
     void leave_slowly(Grip grip) noexcept;
     [[nodiscard]] bool give_way_slowly(Grip& grip) noexcept;
-    void lock() noexcept;
+    [[nodiscard]] bool try_hold() noexcept;
+    void hold() noexcept;
     void suspend_bias() noexcept;
     [[nodiscard]] bool try_suspend_bias(std::int64_t until_ns) noexcept;
     void begin_waiting() noexcept;
 
     std::atomic<void*> owner_{};          ///< null: none
     std::atomic<unsigned> inside_{0};     ///< how often the owner has entered
-    std::atomic<unsigned> suspended_{0};  ///< threads that want the owner to go by the mutex
+    std::atomic<unsigned> suspended_{0};  ///< threads that want the owner to compete
     std::atomic<unsigned> waiting_{0};    ///< threads that wait to come in
-    std::mutex mutex_;
-    std::atomic<void*> holder_{};  ///< of the mutex
-    unsigned depth_ = 0;           ///< how often it has locked it
+    std::atomic<void*> holder_{};         ///< the thread; null: none
     void (*knock_)(void*) = nullptr;
     void* knock_with_ = nullptr;
 };

@@ -6,8 +6,10 @@
 #include "tests/support/broken.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 #include <vector>
 
@@ -94,11 +96,58 @@ TEST(BiasedLock, lets_a_waiting_thread_in_when_the_holder_gives_way) {
     guest.join();
 }
 
+TEST(BiasedLock, is_recursive_for_an_owner_that_another_thread_waits_for) {
+    Guarded guarded;
+    guarded.lock.adopt();
+    const auto outer = guarded.lock.enter();
+    std::thread other([&] { guarded.enter_and_count(); });
+    while (!guarded.lock.is_awaited()) std::this_thread::yield();
+    EXPECT_TRUE(guarded.lock.is_mine());
+    guarded.enter_and_count();
+    EXPECT_EQ(guarded.plain, 1) << "the other is out until this one is";
+    guarded.lock.leave(outer);
+    other.join();
+    EXPECT_EQ(guarded.plain, 2);
+}
+
+Guarded* handled = nullptr;
+std::atomic<int> handled_times{0};
+
+TEST(BiasedLock, lets_a_signal_handler_enter_wherever_its_thread_is) {
+    Guarded guarded;
+    handled = &guarded;
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+        if (handled->lock.is_mine()) return;
+        handled->enter_and_count();
+        ++handled_times;
+    };
+    ::sigaction(SIGUSR2, &action, nullptr);
+    guarded.lock.adopt();
+    std::atomic<bool> ends{false};
+    const pthread_t entering = ::pthread_self();
+    int entered = 0;
+    std::thread other([&] {
+        for (; !ends; ++entered) {
+            guarded.enter_and_count();
+            ::pthread_kill(entering, SIGUSR2);
+        }
+    });
+    int own = 0;
+    for (; handled_times < kTimes; ++own) guarded.enter_and_count();
+    ends = true;
+    other.join();
+    ::signal(SIGUSR2, SIG_DFL);
+    EXPECT_EQ(guarded.plain, own + entered + handled_times);
+    EXPECT_FALSE(guarded.lock.is_mine());
+}
+
 TEST(BiasedLockDeathTest, checks_that_a_leaving_thread_was_inside) {
     BiasedLock lock;
     lock.adopt();
     lock.leave(lock.enter());
     EXPECT_BROKEN_WHERE_CHECKED(lock.leave(BiasedLock::Grip::inside));
+    EXPECT_BROKEN_WHERE_CHECKED(lock.leave(BiasedLock::Grip::locked));
 }
 
 }  // namespace
