@@ -133,37 +133,63 @@ void CapturedStores::keep_here(std::size_t offset, const std::byte* from,
 void CapturedStores::defer(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {
     std::copy_n(from, bytes, bank_ + offset);
     while (bytes != 0) {
-        // relaxed is enough, also where it is stored: this thread alone is inside
-        const std::size_t count = deferred_count_.load(std::memory_order_relaxed);
-        if (count == deferred_.size()) return counters_.add(LinkCounter::stores_lost);
-        Deferred& next = deferred_[count];
+        const std::size_t part = std::min(bytes, kDeferredBytes);
+        // relaxed is enough: this thread alone writes it
+        const std::size_t tail = deferred_tail_.load(std::memory_order_relaxed);
+        // (1) - this acquire-load synchronizes-with the release-store (2)
+        const bool is_full =
+            tail - deferred_head_.load(std::memory_order_acquire) == deferred_.size();
+        Deferred& next = deferred_[(is_full ? tail - 1 : tail) % deferred_.size()];
+        // That the last one was overwritten before it left keeps the order.
+        if (is_full && (next.offset != offset || next.bytes != part))
+            return counters_.add(LinkCounter::stores_lost);
         next.offset = offset;
-        next.bytes = std::min(bytes, kDeferredBytes);
-        std::copy_n(from, next.bytes, next.data.data());
-        offset += next.bytes;
-        from += next.bytes;
-        bytes -= next.bytes;
-        deferred_count_.store(count + 1, std::memory_order_relaxed);  // enough: as above
+        next.bytes = part;
+        std::copy_n(from, part, next.data.data());
+        offset += part;
+        from += part;
+        bytes -= part;
+        // (3) - this release-store synchronizes-with the acquire-load (4)
+        if (!is_full) deferred_tail_.store(tail + 1, std::memory_order_release);
     }
 }
 
+bool CapturedStores::has_deferred() const noexcept {
+    // relaxed is enough: this thread alone writes it while it is inside
+    const std::size_t head = deferred_head_.load(std::memory_order_relaxed);
+    // (4) - this acquire-load synchronizes-with the release-store (3)
+    return head != deferred_tail_.load(std::memory_order_acquire);
+}
+
 void CapturedStores::send_deferred() noexcept {
-    // relaxed is enough, here and below: as in defer()
-    std::size_t count = deferred_count_.load(std::memory_order_relaxed), sent = 0;
-    do {
-        for (; sent < count; ++sent)
-            send(deferred_[sent].offset, deferred_[sent].data.data(), deferred_[sent].bytes);
-        // A handler may have stored since; relaxed is enough: as above
-    } while (!deferred_count_.compare_exchange_weak(count, 0, std::memory_order_relaxed));
+    // The bank has it since it was stored, and may have more.
+    struct Forwarding {
+        Card& card;
+        void write(std::size_t offset, const void* from, std::size_t bytes) const {
+            card.forward(offset, from, bytes);
+        }
+    } forwarding{card_};
+    while (has_deferred()) {
+        // relaxed is enough: as in has_deferred()
+        const std::size_t head = deferred_head_.load(std::memory_order_relaxed);
+        const Deferred& one = deferred_[head % deferred_.size()];
+        captured_.add();
+        if (await_room(one.bytes + kCompletedBytes)) {
+            write_whole_words(forwarding, bank_, one.offset, one.data.data(), one.bytes);
+            card_.commit();
+        } else {
+            counters_.add(LinkCounter::stores_lost);
+        }
+        // (2) - this release-store synchronizes-with the acquire-load (1)
+        deferred_head_.store(head + 1, std::memory_order_release);
+    }
 }
 
 void CapturedStores::leave(BiasedLock::Grip grip) noexcept {
-    // relaxed is enough, twice: of handlers on this thread. One between look and leaving is found
-    // by the second look.
-    if (deferred_count_.load(std::memory_order_relaxed) != 0) send_deferred();
+    // What a handler on this thread stores between look and leaving is found by the second look.
+    if (has_deferred()) send_deferred();
     lock_.leave(grip);
-    if (deferred_count_.load(std::memory_order_relaxed) == 0 || lock_.is_mine()) return;
-    leave(lock_.enter());
+    if (has_deferred() && !lock_.is_mine()) leave(lock_.enter());
 }
 
 }  // namespace rmem

@@ -8,7 +8,8 @@
 /// would end the program ends that, and the store reaches the own bank alone, counted. So does a
 /// store of a node that is no member any more, which is said once on stderr.
 /// A signal handler of the program may store while its thread is inside a call of the node: the
-/// store is in the bank at once, and on its way when the call ends.
+/// store is in the bank at once, and on its way when the call ends. Of more than 64 that wait so,
+/// one to the place of the last takes that one's place; others reach the own bank alone, counted.
 ///
 /// Thread safety: stores from any thread; `Hold` from the node's, around each use of its card.
 /// Progress: a holder that waits gives way to those that store.
@@ -83,6 +84,7 @@ private:
     void complain_of_end() noexcept;
     void keep_here(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
     void defer(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
+    [[nodiscard]] bool has_deferred() const noexcept;
     void send_deferred() noexcept;
     /// With what the thread has stored on its way.
     BiasedLock::Grip enter() noexcept {
@@ -100,7 +102,8 @@ private:
     BiasedLock::Grip grip_{};      ///< of the thread that stores
     bool is_inside_call_ = false;  ///< that is a signal handler, inside a call of the node
     std::array<Deferred, 64> deferred_;
-    std::atomic<std::size_t> deferred_count_{0};  ///< changed by the thread inside
+    std::atomic<std::size_t> deferred_head_{0};  ///< sent: changed by the thread inside
+    std::atomic<std::size_t> deferred_tail_{0};  ///< stored: by handlers on it
     bool has_complained_ = false;
     std::unique_ptr<stores::Stores> stores_;  // last: it uses the rest
 };

@@ -288,15 +288,18 @@ TEST_P(CapturedStores, a_thread_stores_while_the_nodes_own_waits) {
 
 volatile std::uint32_t* ticked = nullptr;
 std::atomic<unsigned> ticks_missed{0};
+constexpr std::uint32_t kStoresPerTick = 4;
 constexpr std::size_t kTickText = 72;  ///< stored at once now and then: set aside in two parts
 bool has_tick_text = false;
 std::array<char, kTickText> tick_text;
 
 void tick(int) {
-    const std::uint32_t next = *ticked + 1;
-    *ticked = next;
-    if (*ticked != next) ticks_missed.fetch_add(1, std::memory_order_relaxed);
-    if (!has_tick_text || next % 8 != 0) return;
+    std::uint32_t next = *ticked;
+    for (const std::uint32_t last = next + kStoresPerTick; next != last;) {
+        *ticked = ++next;
+        if (*ticked != next) ticks_missed.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (!has_tick_text || next % (8 * kStoresPerTick) != 0) return;
     char* to = reinterpret_cast<char*>(const_cast<std::uint32_t*>(ticked + 1));
     const char* from = tick_text.data();
     std::size_t count = kTickText;
@@ -314,18 +317,35 @@ TEST_P(CapturedStores, a_signal_handler_may_store_while_its_thread_is_in_a_call)
     has_tick_text = std::strcmp(GetParam().link, "ring") == 0;
     bool is_damaged = false;
     for (std::size_t i = 0; i < kTickText; ++i) tick_text.at(i) = static_cast<char>(i);
+    ticks_missed = 0;
+    std::atomic<unsigned> went_back{0};
+    sigset_t alarm;
+    ::sigemptyset(&alarm);
+    ::sigaddset(&alarm, SIGALRM);
+    ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);  // the watcher's
+    std::jthread watcher([&](const std::stop_token& end) {
+        for (std::uint32_t last = 0; !end.stop_requested();) {
+            const std::uint32_t seen = rmem_load(a, 2048);
+            if (seen < last) went_back.fetch_add(1, std::memory_order_relaxed);
+            last = seen;
+        }
+    });
+    ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);
     const SignalHandler handler(SIGALRM, tick);
     const itimerval often{{0, 500}, {0, 500}}, never{};
     ::setitimer(ITIMER_REAL, &often, nullptr);
-    for (std::uint32_t i = 1; *ticked < 40; ++i) {
+    for (std::uint32_t i = 1; *ticked < 40 * kStoresPerTick; ++i) {
         while (rmem_write_word(a, 4, i) == RMEM_EAGAIN) rmem_poll(a);
         if (i % 256 == 0) rmem_flush(a, kPatienceNs);
-        is_damaged = is_damaged || (has_tick_text && *ticked > 8 &&
+        is_damaged = is_damaged || (has_tick_text && *ticked > 8 * kStoresPerTick &&
                                     std::memcmp(memory + 4, tick_text.data(), kTickText) != 0);
     }
     ::setitimer(ITIMER_REAL, &never, nullptr);
+    watcher.request_stop();
+    watcher.join();
     expect_same_banks();
-    EXPECT_GE(rmem_load(b, 2048), 40U);
+    EXPECT_GE(rmem_load(b, 2048), 40 * kStoresPerTick);
+    EXPECT_EQ(went_back, 0U) << "what a handler has stored is not stored again when it is sent";
     EXPECT_FALSE(is_damaged);
     EXPECT_EQ(ticks_missed, 0U) << "a handler reads what it has stored";
     std::uint64_t lost = 1;
