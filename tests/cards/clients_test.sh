@@ -39,9 +39,7 @@ monitor_scgt() {
 
 # with_client <interface> <measurements> <way of waiting>...
 with_client() {
-    for program in integrity ping_pong throughput monitor; do
-        compile "$1" "$program" "$1_client.c" card_client.c
-    done
+    compile "$1"
     for link in direct ring; do
         echo "--- $1, $link"
         keep_nodes "$link" 3
@@ -53,7 +51,7 @@ with_client() {
         grep -xE "member [02] has found a broken word" "$work/1"
         for how in "${@:3}"; do
             succeed "ping_pong 0 1 200 $how" "ping_pong 1 0 200 $how"
-            found 1 "^(waiting|callback|looking): 200 rounds, "
+            found 1 "^$how: 200 rounds, "
         done
         succeed "throughput 0 2"
         found "$2" ' [0-9.]+ MB/s$'

@@ -3,9 +3,10 @@
 # For the tests of programs as a lab has them for its cards, in C and by a card's header alone, each
 # at a unit that `rmem node` keeps: source it.
 #
-#   compile <interface> <program> [<further source>]...
+#   compile <interface>           its client
 #   keep_nodes <link> <nodes>     a ring of its own, whose node 0 is unit 0, …
-#   succeed <command line>...     all at once; what each prints is then in $work/0, $work/1, …
+#   succeed <words>...            a client with each of these, all at once; what each prints is then
+#                                 in $work/0, $work/1, …
 #   stop_nodes
 
 work=$(mktemp -d)
@@ -24,12 +25,12 @@ fail() {
     exit 1
 }
 
-readonly programs=$RMEM_SOURCE_DIR/tests/support/programs
+# See tests/support/programs/card_client.h.
 compile() {
-    local library=$RMEM_BUILD_DIR/cards/$1 sources=("${@:3}")
+    local library=$RMEM_BUILD_DIR/cards/$1 programs=$RMEM_SOURCE_DIR/tests/support/programs
     "${CC:-cc}" -std=c11 -O1 -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" \
-        -I"$RMEM_SOURCE_DIR/cards/$1" -o "$work/$2" "$programs/$1_$2.c" \
-        "${sources[@]/#/$programs/}" -L"$library" "-l$1" -Wl,-rpath,"$library" \
+        -I"$RMEM_SOURCE_DIR/cards/$1" -o "$work/client" "$programs/$1_client.c" \
+        "$programs/card_client.c" -L"$library" "-l$1" -Wl,-rpath,"$library" \
         -Wl,-rpath-link,"$RMEM_BUILD_DIR/rmem"
 }
 
@@ -51,13 +52,13 @@ keep_nodes() {
     done
 }
 
-# at_once <command line>...: their exit codes are in `codes`.
+# at_once <words>...: their exit codes are in `codes`.
 at_once() {
     local running=() each=0
     codes=()
     for line in "$@"; do
         # shellcheck disable=SC2086  # its words
-        timeout -k 5 90 "$work/"$line >"$work/$each" 2>&1 &
+        timeout -k 5 90 "$work/client" $line >"$work/$each" 2>&1 &
         running+=($!)
         each=$((each + 1))
     done

@@ -6,7 +6,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+volatile uint32_t* memory;
+uint32_t memory_bytes, self, peer;
 
 void give_up(const char* format, ...) {
     va_list values;
@@ -17,13 +21,12 @@ void give_up(const char* format, ...) {
     exit(1);
 }
 
-uint32_t number_at(int place, int argc, char** argv, const char* usage) {
+/* A number among the program's arguments. */
+static uint32_t number_at(int place, int argc, char** argv) {
     char* end = NULL;
     const unsigned long number = place < argc ? strtoul(argv[place], &end, 0) : 0;
-    if (end == NULL || end == argv[place] || *end != '\0') {
-        printf("usage: %s %s\n", argv[0], usage);
-        exit(2);
-    }
+    if (end == NULL || end == argv[place] || *end != '\0')
+        give_up("argument %d is no number", place);
     return (uint32_t)number;
 }
 
@@ -38,8 +41,9 @@ void look_again(double since, const char* for_what, uint32_t node) {
     sched_yield();
 }
 
-/* ---- The integrity game */
-
+/* ---- The integrity game: in each round every member writes a block of its own, and reads and
+ * compares those of all. The first broken word ends the game for all of them. A game goes on with
+ * the round that the last one on this ring has ended with. Its members are the nodes from 0 on. */
 enum { kBlockBytes = 2048, kDataAt = 64, kDataBytes = 1024, kWords = kDataBytes / 4 };
 enum { kWritten, kChecked }; /* words of a block: up to which round that is so */
 static const uint32_t kFoundBroken = 0xFFFFFFFF;
@@ -52,11 +56,11 @@ static uint32_t pattern(uint32_t member, uint32_t round, uint32_t word) {
     return member << 24 | (round & 0xFFFF) << 8 | word;
 }
 
-static void check(const struct Player* player, uint32_t member, uint32_t round) {
+static void check(uint32_t member, uint32_t round) {
     uint32_t words[kWords];
-    const uint32_t way = round % (player->ways + 1);
-    if (way < player->ways) {
-        player->read(way, member * kBlockBytes + kDataAt, words, kDataBytes);
+    const uint32_t way = round % (card_calls.ways + 1);
+    if (way < card_calls.ways) {
+        card_calls.read(way, member * kBlockBytes + kDataAt, words, kDataBytes);
     } else {
         for (uint32_t i = 0; i < kWords; ++i) words[i] = block_of(member)[kDataAt / 4 + i];
     }
@@ -80,29 +84,25 @@ static void await(uint32_t members, uint32_t member, int what, uint32_t round) {
     }
 }
 
-int play(int argc, char** argv, const struct Player* player) {
-    static const char usage[] = "UNIT MEMBERS ROUNDS [SPOILT]";
-    const uint32_t members = number_at(2, argc, argv, usage);
-    const uint32_t rounds = number_at(3, argc, argv, usage);
-    const uint32_t spoilt = argc > 4 ? number_at(4, argc, argv, usage) : 0;
-    open_card(argv[1]);
+/* In round `spoilt` this member changes a word behind the game's back. */
+static void play(uint32_t members, uint32_t rounds, uint32_t spoilt) {
     volatile uint32_t* const own = block_of(self);
     const uint32_t last = own[kWritten] + rounds;
     uint32_t words[kWords];
     for (uint32_t round = last - rounds + 1; round <= last; ++round) {
         for (uint32_t i = 0; i < kWords; ++i) words[i] = pattern(self, round, i);
-        const uint32_t way = round % (player->ways + 1);
-        if (way < player->ways) {
-            player->write(way, self * kBlockBytes + kDataAt, words, kDataBytes);
+        const uint32_t way = round % (card_calls.ways + 1);
+        if (way < card_calls.ways) {
+            card_calls.write(way, self * kBlockBytes + kDataAt, words, kDataBytes);
         } else {
             for (uint32_t i = 0; i < kWords; ++i) own[kDataAt / 4 + i] = words[i];
         }
-        check(player, self, round);
+        check(self, round);
         if (round == spoilt) own[kDataAt / 4 + 17] ^= 0x20;
         own[kWritten] = round;
         for (uint32_t member = 0; member < members; ++member) {
             await(members, member, kWritten, round);
-            if (member != self) check(player, member, round);
+            if (member != self) check(member, round);
         }
         own[kChecked] = round;
         for (uint32_t member = 0; member < members; ++member)
@@ -110,51 +110,84 @@ int play(int argc, char** argv, const struct Player* player) {
     }
     printf("member %u of %u: %u rounds, %u blocks of %u bytes, none broken\n", self, members,
            rounds, rounds * members, (unsigned)kDataBytes);
-    close_card();
-    return 0;
 }
 
 /* ---- Round trips */
+enum { kAway, kHere, kHasMet }; /* words of places, one of each node */
+static struct {
+    uint32_t count;
+    double sum, least, most;
+} rounds;
 
-enum { kAway, kHere, kHasMet }; /* words of places */
+void add_round(double took) {
+    if (rounds.count == 0 || took < rounds.least) rounds.least = took;
+    if (took > rounds.most) rounds.most = took;
+    rounds.sum += took;
+    ++rounds.count;
+}
 
-void meet(volatile uint32_t* places, uint32_t peer) {
-    const double since = seconds();
+void take_turns(uint32_t count, void (*send)(uint32_t value), void (*take)(uint32_t value)) {
+    for (uint32_t value = 1; value <= count; ++value) {
+        const double begin = seconds();
+        if (self < peer) send(value);
+        take(value);
+        if (self < peer) add_round(seconds() - begin);
+        if (self > peer) send(value);
+    }
+}
+
+/* Both programs are there before the first round, and stay until both know of the end. */
+static void ping_pong(uint32_t count, const char* how) {
+    volatile uint32_t* const places = memory + memory_bytes / 4 - 256;
+    card_calls.listen(how);
+    double since = seconds();
     places[self] = kHere;
     while (places[peer] == kAway) look_again(since, "the beginning", peer);
     places[self] = kHasMet;
-}
-
-void part(volatile uint32_t* places, uint32_t peer) {
-    const double since = seconds();
+    card_calls.play_rounds(count);
+    since = seconds();
     while (places[peer] == kHere) look_again(since, "the end", peer);
     places[self] = kAway;
+    if (self > peer) return;
+    printf("%s: %u rounds, %.1f us each, %.1f to %.1f\n", how, rounds.count,
+           rounds.sum / rounds.count * 1e6, rounds.least * 1e6, rounds.most * 1e6);
 }
 
-void add_round(struct Rounds* rounds, double took) {
-    if (rounds->count == 0 || took < rounds->least) rounds->least = took;
-    if (took > rounds->most) rounds->most = took;
-    rounds->sum += took;
-    ++rounds->count;
-}
-
-void tell_rounds(const struct Rounds* rounds, const char* how) {
-    printf("%s: %u rounds, %.1f us each, %.1f to %.1f\n", how, rounds->count,
-           rounds->sum / rounds->count * 1e6, rounds->least * 1e6, rounds->most * 1e6);
-}
-
-/* ---- Speeds */
-
-void tell_speeds(const char* way, void (*transfer)(uint32_t bytes), uint32_t most, uint32_t ms) {
+/* ---- Speeds: a line for each size, as many transfers as there is time for, one at least. */
+static void tell_speeds(const struct Speed* speed, uint32_t ms) {
+    const uint32_t most = speed->most < memory_bytes ? speed->most : memory_bytes;
     for (uint32_t bytes = 4; bytes <= most; bytes *= 8) {
         const double begin = seconds();
         double took = 0, moved = 0;
         while (took * 1e3 < ms) {
-            transfer(bytes);
+            speed->transfer(bytes);
             moved += bytes;
             took = seconds() - begin;
         }
-        printf("%-14s %8u bytes %10.2f us %10.1f MB/s\n", way, bytes, took / moved * bytes * 1e6,
-               moved / took * 1e-6);
+        printf("%-14s %8u bytes %10.2f us %10.1f MB/s\n", speed->name, bytes,
+               took / moved * bytes * 1e6, moved / took * 1e-6);
     }
+}
+
+int main(int argc, char** argv) {
+    if (argc < 3) give_up("it wants to know what to do, and with which unit");
+    const char* const what = argv[1];
+    card_calls.open(argv[2]);
+    if (strcmp(what, "integrity") == 0) {
+        play(number_at(3, argc, argv), number_at(4, argc, argv),
+             argc > 5 ? number_at(5, argc, argv) : 0);
+    } else if (strcmp(what, "ping_pong") == 0 && argc == 6) {
+        peer = number_at(3, argc, argv);
+        ping_pong(number_at(4, argc, argv), argv[5]);
+    } else if (strcmp(what, "throughput") == 0) {
+        const uint32_t ms = number_at(3, argc, argv);
+        for (int i = 0; i < 6 && card_calls.speeds[i].name != NULL; ++i)
+            tell_speeds(&card_calls.speeds[i], ms);
+    } else if (strcmp(what, "monitor") == 0) {
+        card_calls.tell();
+    } else {
+        give_up("there is no %s, or not with %d arguments", what, argc - 1);
+    }
+    card_calls.close();
+    return 0;
 }
