@@ -12,21 +12,15 @@
 /// which is the same everywhere; and from then on to the end of the writes, `again` (batches sent
 /// again) and `datagrams` (sent). A node that the others drop, as one that has formed a ring of
 /// its own when they meet, begins again; `begun_again` counts that. Exit status 1, with a
-/// sentence, when something takes longer than a minute.
+/// sentence, when that takes longer than two minutes.
 
 #include "rmem/base/hash.hpp"
-#include "rmem/node.hpp"
 #include "rmem/ring/node_board.hpp"
-#include "rmem/ring/ring.hpp"
-
-#include <fmt/format.h>
+#include "tests/support/programs/lab_node.hpp"
 
 #include <array>
 #include <chrono>
-#include <cstdio>
-#include <exception>
 #include <span>
-#include <string>
 #include <thread>
 
 namespace {
@@ -34,13 +28,8 @@ namespace {
 using namespace rmem;
 using udp::UdpCounter;
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
-constexpr std::int64_t kLookNs = 100'000'000;  // between looks whether it is a member still
-constexpr std::size_t kOwnWords = 16;          // of each node: how far it is, and values
+constexpr std::size_t kOwnWords = 16;  // of each node: how far it is, and values
 constexpr auto kBetweenWrites = std::chrono::milliseconds(5);
-
-/// The others have dropped this node: what it wrote before is nowhere.
-struct Dropped {};
 
 enum Stage : std::uint32_t { kWritten = 1, kWhole, kHasAll };
 
@@ -49,13 +38,10 @@ std::uint32_t value_of(unsigned node, std::size_t word) {
     return (node + 1) << 16U | static_cast<std::uint32_t>(word);
 }
 
-class LabNode {
+class Joiner : test::LabNode {
 public:
-    LabNode(std::int64_t begun_ns, unsigned begun_again)
-        : begun_ns_(begun_ns),
-          begun_again_(begun_again),
-          node_(Node::open()),
-          joined_ms_(since_begun_ms()) {}
+    Joiner(std::int64_t begun_ns, unsigned begun_again)
+        : begun_ns_(begun_ns), begun_again_(begun_again), joined_ms_(since_begun_ms()) {}
 
     void run(std::uint32_t writes) {
         for (std::size_t word = 1; word < kOwnWords; ++word) {
@@ -89,45 +75,18 @@ public:
             node_.id(), nodes(), joined_ms_, whole_ms, quantile(before, after, 0.5),
             quantile(before, after, 0.99), sent_again() - again,
             count(UdpCounter::datagrams_sent) - datagrams, begun_again_, hash);
-        if (!node_.flush(Deadline::in(kPatienceNs))) fail("the others do not have all in time");
+        flush();
     }
 
 private:
     using Buckets = std::array<std::uint64_t, Histogram::kBuckets>;
 
-    [[noreturn]] void fail(const std::string& what) const {
-        throw Error(Errc::timed_out, fmt::format("node {}: {}", node_.id(), what));
-    }
-    unsigned nodes() const { return node_.config().nodes; }
     static std::size_t own_offset(unsigned node) { return node * kOwnWords * kWordBytes; }
 
     double since_begun_ms() const {
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
         return static_cast<double>(ns - begun_ns_) * 1e-6;
-    }
-
-    void write(std::size_t offset, std::uint32_t value) {
-        const auto deadline = Deadline::in(kPatienceNs);
-        for (;;) {
-            const WriteResult result = node_.write_word(offset, value);
-            if (result == WriteResult::ok) return;
-            if (result == WriteResult::dropped) throw Dropped();
-            if (deadline.passed(now_ns())) fail("no room for a write in time");
-            node_.poll();
-        }
-    }
-
-    void await(std::size_t offset, std::uint32_t least) {
-        const auto deadline = Deadline::in(kPatienceNs);
-        for (std::uint32_t found = node_.load(offset); found < least;) {
-            found = node_.wait_change(offset, found, Deadline::in(kLookNs));
-            if (!node_.is_member()) throw Dropped();
-            if (deadline.passed(now_ns()) && found < least) {
-                fail(fmt::format("the word at {} is {} instead of {} after a minute", offset, found,
-                                 least));
-            }
-        }
     }
 
     /// All are as far.
@@ -172,30 +131,15 @@ private:
 
     const std::int64_t begun_ns_;
     const unsigned begun_again_;
-    Node node_;
     const double joined_ms_;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3) {
-        std::fprintf(stderr, "usage: lab-members BEGUN_NS WRITES\n");
-        return 2;
-    }
-    try {
-        const std::int64_t begun_ns = std::stoll(argv[1]);
-        const auto writes = static_cast<std::uint32_t>(std::stoul(argv[2]));
-        for (unsigned begun_again = 0;; ++begun_again) {
-            try {
-                LabNode(begun_ns, begun_again).run(writes);
-                return 0;
-            } catch (const Dropped&) {
-                // its words are written again, by a new incarnation
-            }
-        }
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "lab-members: %s\n", error.what());
-        return 1;
-    }
+    return test::run_lab_program(
+        argc, argv, "lab-members BEGUN_NS WRITES",
+        [](std::int64_t begun_ns, std::int64_t writes, unsigned dropped) {
+            Joiner(begun_ns, dropped).run(static_cast<std::uint32_t>(writes));
+        });
 }

@@ -13,15 +13,9 @@
 /// equal`, and waits for the others. Exit status 1, with a sentence, when something is not so, or
 /// takes longer than two minutes.
 
-#include "rmem/node.hpp"
-#include "rmem/ring/ring.hpp"
-
-#include <fmt/format.h>
+#include "tests/support/programs/lab_node.hpp"
 
 #include <chrono>
-#include <cstdio>
-#include <exception>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,14 +23,10 @@ namespace {
 
 using namespace rmem;
 
-constexpr std::int64_t kPatienceNs = 120'000'000'000;
 constexpr std::uint32_t kCircle = 250;
 constexpr std::size_t kShareWords = 256;
 constexpr std::size_t kNumber = 0, kDone = 1, kFirst = 2;  // words of a share
 constexpr std::uint32_t kWritesALook = 64;
-
-/// The others have dropped this node: it begins again.
-struct Dropped {};
 
 /// What the number-th write of a node writes, and where.
 std::uint32_t value_of(unsigned node, std::uint32_t number) {
@@ -46,13 +36,11 @@ std::size_t place_of(std::uint32_t number) {
     return kFirst + number % kCircle;
 }
 
-class Writer {
+class Writer : test::LabNode {
 public:
     Writer(std::uint32_t writes, unsigned seconds)
         : writes_(writes),
           least_ns_(std::int64_t{seconds} * 1'000'000'000 / writes),
-          deadline_(Deadline::in(kPatienceNs)),
-          node_(Node::open()),
           seen_(node_.config().nodes) {}
 
     void run() {
@@ -61,39 +49,27 @@ public:
         std::uint32_t number = first;
         while (number < writes_) {
             ++number;
-            write(place_of(number), value_of(node_.id(), number));
-            write(kNumber, number);
+            write(offset(node_.id(), place_of(number)), value_of(node_.id(), number));
+            write(offset(node_.id(), kNumber), number);
             if (number % kWritesALook != 0) continue;
             look_at_others();
             keep_pace(begin + least_ns_ * (number - first));
         }
-        for (unsigned other = 0; other < seen_.size(); ++other) await(other, kNumber, writes_);
+        for (unsigned other = 0; other < seen_.size(); ++other)
+            await(offset(other, kNumber), writes_);
         check_all();
         fmt::print("node {}: all equal\n", node_.id());
         std::fflush(stdout);
-        write(kDone, 1);
-        for (unsigned other = 0; other < seen_.size(); ++other) await(other, kDone, 1);
-        if (!node_.flush(deadline_)) fail("the others do not have all in time");
+        write(offset(node_.id(), kDone), 1);
+        for (unsigned other = 0; other < seen_.size(); ++other) await(offset(other, kDone), 1);
+        flush();
     }
 
 private:
-    [[noreturn]] void fail(const std::string& what) const {
-        throw Error(Errc::timed_out, fmt::format("node {}: {}", node_.id(), what));
-    }
     static std::size_t offset(unsigned node, std::size_t word) {
         return (node * kShareWords + word) * kWordBytes;
     }
     std::uint32_t load(unsigned node, std::size_t word) { return node_.load(offset(node, word)); }
-
-    void write(std::size_t word, std::uint32_t value) {
-        for (;;) {
-            const WriteResult result = node_.write_word(offset(node_.id(), word), value);
-            if (result == WriteResult::ok) return;
-            if (result == WriteResult::dropped) throw Dropped();
-            if (deadline_.passed(now_ns())) fail("no room for a write in time");
-            node_.poll();
-        }
-    }
 
     void keep_pace(std::int64_t until_ns) {
         const std::int64_t ahead = until_ns - now_ns();
@@ -120,18 +96,7 @@ private:
                 fail(fmt::format("write {} of node {} is not there, but its number is", number,
                                  other));
         }
-        if (!node_.is_member()) throw Dropped();
-    }
-
-    void await(unsigned other, std::size_t word, std::uint32_t least) {
-        constexpr std::int64_t kLookNs = 100'000'000;
-        for (std::uint32_t found = load(other, word); found < least;) {
-            found = node_.wait_change(offset(other, word), found, Deadline::in(kLookNs));
-            if (!node_.is_member()) throw Dropped();
-            if (deadline_.passed(now_ns()) && found < least)
-                fail(fmt::format("word {} of node {} is {} instead of {}", word, other, found,
-                                 least));
-        }
+        if (!node_.is_member()) throw test::Dropped();
     }
 
     void check_all() {
@@ -147,32 +112,15 @@ private:
     }
 
     const std::uint32_t writes_;
-    const std::int64_t least_ns_;  ///< from one write to the next
-    const Deadline deadline_;
-    Node node_;
+    const std::int64_t least_ns_;      ///< from one write to the next
     std::vector<std::uint32_t> seen_;  ///< the newest number of each
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3) {
-        std::fprintf(stderr, "usage: lab-writers WRITES SECONDS\n");
-        return 2;
-    }
-    try {
-        const auto writes = static_cast<std::uint32_t>(std::stoul(argv[1]));
-        const auto seconds = static_cast<unsigned>(std::stoul(argv[2]));
-        for (;;) {
-            try {
-                Writer(writes, seconds).run();
-                return 0;
-            } catch (const Dropped&) {
-                // it joins again, with the others' bank
-            }
-        }
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "lab-writers: %s\n", error.what());
-        return 1;
-    }
+    return test::run_lab_program(
+        argc, argv, "lab-writers WRITES SECONDS", [](auto writes, auto seconds, unsigned) {
+            Writer(static_cast<std::uint32_t>(writes), static_cast<unsigned>(seconds)).run();
+        });
 }

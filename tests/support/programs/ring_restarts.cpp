@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
         if (record.empty()) {
             lead(course);
         } else {
-            live_as_rank(open_record(record), course.seed);
+            LivingRank(open_record(record), course.seed).run();
         }
     } catch (const std::exception& error) {
         const char* rank = std::getenv("RMEM_RANK");  // NOLINT(concurrency-mt-unsafe): as above
