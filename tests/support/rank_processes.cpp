@@ -6,9 +6,7 @@
 #include "billboard/bbp.h"
 #include "rmem/base/clock.hpp"
 #include "rmem/sim/process.hpp"
-#include "tests/support/forked_ranks.hpp"
 #include "tests/support/leftovers.hpp"
-#include "tests/support/simulated_ranks.hpp"
 
 #include <unistd.h>
 
@@ -39,8 +37,7 @@ const RingSetup& with_group(RingSetup& setup, const std::string& ring) {
 
 std::unique_ptr<RankHost> make_host(const RingSetup& setup, const std::string& ring) {
     if (setup.ranks > kMaxTestRanks) throw std::invalid_argument("more ranks than kMaxTestRanks");
-    if (setup.link == "sim") return std::make_unique<SimulatedRanks>(setup, ring);
-    return std::make_unique<ForkedRanks>(setup, ring);
+    return setup.link == "sim" ? simulated_ranks(setup, ring) : forked_ranks(setup, ring);
 }
 
 }  // namespace

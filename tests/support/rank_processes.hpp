@@ -115,8 +115,7 @@ struct RankRun {
     std::string doomed;                          ///< the mark at which it must be killed
 };
 
-/// A host for the ranks of a RankProcesses, which documents each function: forked processes
-/// (tests/support/forked_ranks.hpp), or simulated ones (tests/support/simulated_ranks.hpp).
+/// A host for the ranks of a RankProcesses, which documents each function.
 class RankHost {
 public:
     RankHost() = default;
@@ -135,6 +134,10 @@ public:
     virtual void let_pass(std::chrono::nanoseconds time) = 0;
     virtual void finish() = 0;
 };
+
+/// Forked processes (forked_ranks.cpp), or simulated ones (simulated_ranks.cpp).
+std::unique_ptr<RankHost> forked_ranks(const RingSetup& setup, const std::string& ring);
+std::unique_ptr<RankHost> simulated_ranks(const RingSetup& setup, const std::string& ring);
 
 /// At its end it kills what still runs and removes what is left of the ring.
 class RankProcesses {
