@@ -60,8 +60,6 @@ dump() { # <to> <root of the tree> <header>...
     exports_of "$work/probe.c" "${options[@]}" >"$work/${to##*/}.exports"
     sed 's/.*/__typeof__(\&&) pointer_to_&;/' "$work/${to##*/}.exports" >>"$work/probe.c"
     for header in "${@:3}"; do
-        if [[ -e $2/ports/$header ]]; then header=ports/$header; fi
-        if [[ -e $2/cards/$header ]]; then header=cards/$header; fi
         numbers_of "$2/$header" | sed 's/.*/char (*value_&)[1048576 + &];/' >>"$work/probe.c"
     done
     "${CC:-cc}" -g -fno-eliminate-unused-debug-types -shared -fPIC "${options[@]}" \
@@ -72,22 +70,13 @@ dump() { # <to> <root of the tree> <header>...
 }
 
 mkdir "$work/now"
-dump "$work/now/rmem.abi" "$tree" rmem/rmem.h rmem/codes.h
-dump "$work/now/billboard.abi" "$tree" billboard/bbp.h
-dump "$work/now/fm.abi" "$tree" fm/fm.h fm/fm1.h fm/fm2.h
-dump "$work/now/gamma.abi" "$tree" gamma/libgamma.h
-dump "$work/now/dp.abi" "$tree" dp/dp.h dp/graph.h
-dump "$work/now/munet.abi" "$tree" munet/munet.h
-dump "$work/now/scgt.abi" "$tree" scgt/scgtapi.h scgt/systypes.h
-dump "$work/now/scramnet_plus.abi" "$tree" scramnet_plus/scrplus.h scramnet_plus/scr.h \
-    scramnet_plus/scrhwd.h scramnet_plus/scrproto.h
-dump "$work/now/rfm2g.abi" "$tree" rfm2g/rfm2g_api.h rfm2g/rfm2g_defs.h rfm2g/rfm2g_errno.h \
-    rfm2g/rfm2g_osspec.h rfm2g/rfm2g_regs.h rfm2g/rfm2g_types.h
-for library in rmem/librmem billboard/libbillboard ports/{fm/libfm,gamma/libgamma,dp/libdp} \
-    ports/munet/libmunet cards/{rfm2g/librfm2g,scgt/libscgt} \
-    cards/scramnet_plus/libscramnet_plus; do
-    name=${library##*/lib}
-    nm -D --defined-only "$build/$library.so" | awk 'NF == 3 && $3 ~ /@@/ { print $3 }' |
+cd "$tree"
+for map in {rmem,billboard,ports/*,cards/*}/exports.map; do
+    folder=${map%/*} name=${map%/*}
+    name=${name##*/}
+    mapfile -t headers < <(find "$folder" -maxdepth 1 -name '*.h' ! -name version.h)
+    dump "$work/now/$name.abi" "$tree" "${headers[@]}"
+    nm -D --defined-only "$build/$folder/lib$name.so" | awk 'NF == 3 && $3 ~ /@@/ { print $3 }' |
         grep -v _PRIVATE_ | sort >"$work/now/$name.names"
 done
 
@@ -132,10 +121,8 @@ is_seen() { # <header> <sed command>
     cp "$work/planted/$1" "$work/before.h"
     sed -i "$2" "$work/planted/$1"
     if cmp -s "$work/planted/$1" "$work/before.h"; then fail "nothing to plant in: $2"; fi
-    local header=${1#ports/}
-    header=${header#cards/}
-    dump "$work/old.abi" "$tree" "$header"
-    dump "$work/new.abi" "$work/planted" "$header"
+    dump "$work/old.abi" "$tree" "$1"
+    dump "$work/new.abi" "$work/planted" "$1"
     if same "$work/old.abi" "$work/new.abi"; then fail "abidiff does not see: $2"; fi
 }
 is_seen billboard/bbp.h 's/bbp_post_on(\(.*\), int dest/bbp_post_on(\1, long dest/'

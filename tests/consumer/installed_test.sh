@@ -12,6 +12,7 @@ if [[ ! -f $RMEM_SOURCE_DIR/billboard/bbp.h ]]; then
     echo "skipped: billboard/bbp.h does not exist"
     exit 77
 fi
+mapfile -t cards < <(cd "$RMEM_SOURCE_DIR/cards" && dirname ./*/exports.map)
 
 work=$(mktemp -d)
 node=
@@ -34,9 +35,7 @@ cmake --build "$work/build"
 "$work/build/cpp_user"
 export RMEM_RING=consumer-$$ XDG_RUNTIME_DIR=$work # where no unit is another's
 "$work/build/stores_user"
-"$work/build/rfm2g_user"
-"$work/build/scgt_user"
-"$work/build/scramnet_plus_user"
+for card in "${cards[@]}"; do "$work/build/${card}_user"; done
 
 echo "--- with rmem-cc"
 RMEM_CC=${CC:-cc} "$prefix/bin/rmem-cc" -std=c11 -O2 -o "$work/stores_user" "$here/stores_user.c"
@@ -48,8 +47,8 @@ read -ra c_flags < <(pkg-config --cflags --libs billboard rmem)
 read -ra cpp_flags < <(pkg-config --cflags --libs billboard rmem)
 "${CC:-cc}" -std=c11 -o "$work/c_user" "$here/c_user.c" "${c_flags[@]}"
 "${CXX:-c++}" -std=c++20 -o "$work/cpp_user" "$here/cpp_user.cpp" "${cpp_flags[@]}"
-for card in rfm2g scgt scramnet_plus; do
-    read -ra card_flags < <(pkg-config --cflags --libs $card)
+for card in "${cards[@]}"; do
+    read -ra card_flags < <(pkg-config --cflags --libs "$card")
     "${CC:-cc}" -std=c11 -o "$work/${card}_user" "$here/${card}_user.c" "${card_flags[@]}"
     "$work/${card}_user"
 done
@@ -82,7 +81,7 @@ echo "--- all ports in one program"
 read -ra port_flags < <(pkg-config --cflags --libs fm gamma dp munet billboard)
 "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/ports_user" \
     "$here/ports_user.c" "${port_flags[@]}"
-for user in c_user cpp_user rfm2g_user scgt_user scramnet_plus_user ports_user; do
+for user in c_user cpp_user "${cards[@]/%/_user}" ports_user; do
     if nm -D "$work/$user" | grep _PRIVATE_; then
         echo "$user is linked with names that are not for users"
         exit 1

@@ -66,34 +66,32 @@ for variable in $(grep -rhoE '"RMEM_[A-Z0-9_]*[A-Z]"' --include='*.?pp' \
     says rmem/base/environment_variable.cpp "\"$variable\"" "the variable"
 done
 
-# Names of functions have an underscore, as those of pages about something else have not; those of
-# cards begin with the card's name.
 functions=$({
     grep -hoE '\bbbp_[a-z_]+\(' billboard/bbp.h
     grep -hoE '^RMEM_API [^(]*' rmem/rmem.h | grep -oE 'rmem_[a-z_]+$'
     sed '/^#/d' ports/*/*.h | tr '\n' ' ' | sed -E 's,/\*([^*]|\*[^/])*\*/,,g' |
         grep -oE '\b((FM|GAMMA|DP|MU)_API|static inline) [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
-    grep -hoE '^(STDRFM2GCALL |char\* )RFM2g\w+\(' cards/rfm2g/*.h | grep -oE 'RFM2g\w+\('
-    grep -hoE '^SCGT_API [^(]*\(' cards/scgt/*.h | grep -oE '\w+\($'
-    grep -hoE '^SCRAMNET_API [^(]*\(' cards/scramnet_plus/*.h | grep -oE '\w+\($'
+    python3 -B tests/support/card_calls.py --names
 } | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)
 [[ $(wc -w <<<"$functions") -ge 110 ]] || {
     echo "FAILED: found no functions in the headers"
     exit 1
 }
-names=$(for page in docs/man/*.[37]; do names_of "$page"; done |
-    grep -E '_|^RFM2g|^scgt.' | sort -u)
+# functions_of <page>: its names, but those of a library and of a class.
+functions_of() {
+    names_of "$1" | { grep -vxE "rmem_node|rmem::Node|$(basename "$1" .7)" || true; }
+}
+names=$(for page in docs/man/*.[37]; do functions_of "$page"; done | sort -u)
 for function in $(comm -23 <(echo "$functions") <(echo "$names")); do
     echo "FAILED: no page in docs/man has the function $function in its NAME section"
     missing=1
 done
-pages='rmem_node|scramnet_plus' # of a class, and of a library
-for name in $(comm -13 <(echo "$functions") <(echo "$names") | grep -vxE "$pages"); do
+for name in $(comm -13 <(echo "$functions") <(echo "$names")); do
     echo "FAILED: docs/man has the function $name, which no header has"
     missing=1
 done
 for page in docs/man/*.[37]; do
-    for name in $(names_of "$page" | grep _ | grep -vxE "$pages"); do
+    for name in $(functions_of "$page" | grep _); do
         if ! grep -qE "\b(Fn|Fo) $name\b" "$page"; then
             echo "FAILED: $page has $name in its NAME section, and says nothing of it"
             missing=1

@@ -239,7 +239,8 @@ def descriptors_are_above_the_standard_streams():
 
 # Where a file belongs, and what it may include beside its own: `rooms: others`, and what those may.
 # A room is a folder (with those of its own that are not named here), a file without its suffix, or
-# a file; what is divided by `|` does not see each other. A row names rows before it.
+# a file; what is divided by `|` does not see each other, nor do the folders that `*` stands for. A
+# row names rows before it.
 LAYERS = (
     "rmem/base rmem/codes.h rmem/error rmem/version.h:",
     "rmem/wire: rmem/base",
@@ -258,7 +259,7 @@ LAYERS = (
     "bridge: rmem/stores rmem/link/udp/protocol",
     "cards/common: rmem",
     "cards/rfm2g: cards/common remote",
-    "cards/scgt | cards/scramnet_plus: cards/common",
+    "cards/*: cards/common",
     "billboard/boards: rmem/link",
     "billboard/bbp.h billboard/endpoint.hpp billboard/environment billboard/errors:"
     " billboard/boards",
@@ -306,10 +307,13 @@ def layers():
 
 
 def room_of(path, known):
-    """That of a path, by the longest name that fits; None outside of all."""
+    """That of a path, by the longest name that fits, and its row's name; None outside of all."""
     path = pathlib.PurePosixPath(path)
-    names = [path, path.with_suffix(""), *path.parents]
-    return next((str(name) for name in names if str(name) in known), None)
+    for name in [path, path.with_suffix(""), *path.parents]:
+        for row in (str(name), f"{name.parent}/*"):
+            if row in known:
+                return str(name), row
+    return None, None
 
 
 def includes_go_down():
@@ -317,16 +321,17 @@ def includes_go_down():
     known = layers()
     include = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
     for file in files(*CODE):
-        own = room_of(short(file), known)
+        own, row = room_of(short(file), known)
         if own is None:
             continue
+        below = known[row] - {row} | {own}
         for number, line in enumerate(text(file).splitlines(), 1):
             if not (match := include.match(line)):
                 continue
             # Ports' headers are found from ports/, too.
             places = (folder + match[1] for folder in ("", "ports/"))
-            other = next((room_of(p, known) for p in places if (tree.ROOT / p).exists()), None)
-            if other and other not in known[own]:
+            others = (room_of(p, known)[0] for p in places if (tree.ROOT / p).exists())
+            if (other := next(others, None)) and other not in below:
                 yield f"{short(file)}:{number}: {own} may not include {other} ({match[1]}): LAYERS"
 
 

@@ -4,6 +4,7 @@
 
     card_calls.py            says which pages differ from the headers; exit code 1 if any does
     card_calls.py --write    writes the section
+    card_calls.py --names    prints the calls' names
 """
 
 import os
@@ -13,17 +14,12 @@ import sys
 import textwrap
 
 SOURCE = pathlib.Path(os.environ.get("RMEM_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
-PAGES = {
-    "rfm2g.7": ["cards/rfm2g/rfm2g_api.h", "cards/rfm2g/rfm2g_osspec.h"],
-    "scgt.7": ["cards/scgt/scgtapi.h"],
-    "scramnet_plus.7": ["cards/scramnet_plus/scrproto.h"],
-}
 BEGIN = '.\\" Made of the headers by tests/support/card_calls.py --write; change it there.\n'
 END = '.\\" The end of that.\n'
 # A comment, a directive, or what ends with a semicolon.
 PART = re.compile(
     r"/\*(?P<comment>.*?)\*/|^#(?:[^\n]*\\\n)*[^\n]*$"
-    r"|(?P<call>(?:typedef [^;{]*|STDRFM2GCALL|char\*|SC\w+_API [^;(]*?)\s*\(?[\w*]+\)?\([^;]*\));",
+    r"|(?P<call>(?:typedef [^;{]*|STDRFM2GCALL|char\*|\w+_API [^;(]*?)\s*\(?[\w*]+\)?\([^;]*\));",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -44,7 +40,7 @@ def sentences(comment):
 
 def declaration(call):
     """As a program's author writes it."""
-    call = re.sub(r"^SC\w+_API ", "", call).replace("STDRFM2GCALL", "RFM2G_STATUS")
+    call = re.sub(r"^\w+_API ", "", call).replace("STDRFM2GCALL", "RFM2G_STATUS")
     arguments = [one.replace(" ", "\xa0") for one in " ".join(call.split()).split(", ")]
     lines = textwrap.wrap(", ".join(arguments) + ";", 76, subsequent_indent="    ")
     return [line.replace("\xa0", " ") for line in lines]
@@ -62,7 +58,7 @@ def section(headers):
             lines.extend(sentences(comment) if comment else [])
         comment, group = None, []
 
-    for text in ((SOURCE / header).read_text(encoding="utf-8") for header in headers):
+    for text in (header.read_text(encoding="utf-8") for header in headers):
         is_among_calls = "/* ----" not in text
         for part in PART.finditer(text):
             said, call = part["comment"], part["call"]
@@ -83,8 +79,14 @@ def section(headers):
 
 def main(words):
     failed = 0
-    for name, headers in PAGES.items():
-        file = SOURCE / "docs/man" / name
+    for folder in sorted(map.parent for map in SOURCE.glob("cards/*/exports.map")):
+        headers = sorted(folder.glob("*.h"))
+        if "--names" in words:
+            calls = (m["call"] for h in headers for m in PART.finditer(h.read_text("utf-8")))
+            calls = (call for call in calls if call and not call.startswith("typedef"))
+            print("\n".join(re.search(r"\w+(?=\()", call)[0] for call in calls))
+            continue
+        file = SOURCE / f"docs/man/{folder.name}.7"
         page = file.read_text(encoding="utf-8")
         made = BEGIN + section(headers) + END
         had = re.search(re.escape(BEGIN) + ".*?" + re.escape(END), page, re.DOTALL)
@@ -96,7 +98,7 @@ def main(words):
                 page = page[:place] + made + page[place:]
             file.write_text(page, encoding="utf-8")
         elif not had or had[0] != made:
-            print(f"FAILED: {name} has other calls than {headers[0]}")
+            print(f"FAILED: {file.name} has other calls than cards/{folder.name}/*.h")
             print("tests/support/card_calls.py --write mends it")
             failed = 1
     return failed

@@ -94,8 +94,11 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Card> open_rfm2g(const std::string& device, Reading reading) {
-    return std::make_unique<Rfm2gCard>(device, reading);
-}
+extern const VendorCard rfm2g_card;  // the 5565 family, by rfm2g_api.h
+const VendorCard rfm2g_card{
+    "--rfm2g", "An RFM2g card: its device, as RFM2gOpen takes it: /dev/rfm2g0",
+    [](const std::string& device, Reading reading) -> std::unique_ptr<Card> {
+        return std::make_unique<Rfm2gCard>(device, reading);
+    }};
 
 }  // namespace conform

@@ -119,8 +119,11 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Card> open_scgt(const std::string& unit, Reading reading) {
-    return std::make_unique<ScgtCard>(rmem::parse_unsigned("--scgt", unit, kLastUnit), reading);
-}
+extern const VendorCard scgt_card;  // GT100 and GT200, by scgtapi.h
+const VendorCard scgt_card{"--scgt", "A SCRAMNet GT card: its unit, as scgtOpen takes it: 0",
+                           [](const std::string& unit, Reading reading) -> std::unique_ptr<Card> {
+                               return std::make_unique<ScgtCard>(
+                                   rmem::parse_unsigned("--scgt", unit, kLastUnit), reading);
+                           }};
 
 }  // namespace conform

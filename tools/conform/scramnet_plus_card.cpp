@@ -134,9 +134,12 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Card> open_scramnet_plus(const std::string& unit, Reading reading) {
-    return std::make_unique<ScramnetPlusCard>(rmem::parse_unsigned("--scramnet", unit, kLastUnit),
-                                              reading);
-}
+extern const VendorCard scramnet_plus_card;  // SC150, by scrplus.h: a process has one
+const VendorCard scramnet_plus_card{
+    "--scramnet", "A SCRAMNet+ card: its unit, as sp_scram_init takes it: 0",
+    [](const std::string& unit, Reading reading) -> std::unique_ptr<Card> {
+        return std::make_unique<ScramnetPlusCard>(
+            rmem::parse_unsigned("--scramnet", unit, kLastUnit), reading);
+    }};
 
 }  // namespace conform

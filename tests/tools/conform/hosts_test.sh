@@ -33,7 +33,6 @@ members_at() {
 
 begin_hosts lab $members
 help=$("$RMEM_BUILD_DIR/tools/rmem" conform --help)
-for card in "--rfm2g /dev/rfm2g0" "--scgt 0" "--scramnet 0"; do
-    read -ra words <<<"$card"
-    if [[ $help == *"${words[0]} "* ]]; then members_at "${words[@]}"; fi
-done
+cards=$(sed -nE 's/^ *(--[a-z0-9]+) .* takes it: (.*)/\1 \2/p' <<<"$help")
+[[ $cards ]] || fail "cards in the help"
+while read -r option card; do members_at "$option" "$card"; done <<<"$cards"
