@@ -40,7 +40,7 @@ TransportKind parse_transport(const std::string& what, const std::string& text) 
     for (const TransportName& transport : kTransports) {
         if (text == transport.name) return transport.kind;
     }
-    throw rmem::bad_value(what, text, "channel or fm");
+    throw rmem::malformed_setting(what, text, "channel or fm");
 }
 
 void parse_get(const std::string& what, const std::string& text, Settings& settings) {
@@ -48,13 +48,14 @@ void parse_get(const std::string& what, const std::string& text, Settings& setti
         try {
             return rmem::parse_size(what, size);
         } catch (const rmem::Error&) {
-            throw rmem::bad_value(what, text, kGetWanted);
+            throw rmem::malformed_setting(what, text, kGetWanted);
         }
     };
     const auto dash = text.find('-');
     settings.get_least = text == "off" ? kNoGets : parse(text.substr(0, dash));
     settings.get_most = dash == std::string::npos ? kNoGets : parse(text.substr(dash + 1));
-    if (settings.get_most < settings.get_least) throw rmem::bad_value(what, text, kGetWanted);
+    if (settings.get_most < settings.get_least)
+        throw rmem::malformed_setting(what, text, kGetWanted);
 }
 
 void check_collectives(const std::string& what, const std::string& text) {
@@ -64,8 +65,8 @@ void check_collectives(const std::string& what, const std::string& text) {
     std::istringstream list(text + '+');  // a last one that is empty counts
     for (std::string word; std::getline(list, word, '+');) {
         if (!words.contains(word))
-            throw rmem::bad_value(what, text,
-                                  "off, all, or some of barrier+bcast+reduce+allreduce+allgather");
+            throw rmem::malformed_setting(
+                what, text, "off, all, or some of barrier+bcast+reduce+allreduce+allgather");
     }
 }
 

@@ -23,7 +23,7 @@ Settings Settings::read() {
                        {"progress", [&](Text what, Text text) {
                             settings.has_progress_thread = text == "on";
                             if (text != "on" && text != "off")
-                                throw rmem::bad_value(what, text, "on or off");
+                                throw rmem::malformed_setting(what, text, "on or off");
                         }}});
     return settings;
 }

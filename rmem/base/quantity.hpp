@@ -39,7 +39,7 @@ RMEM_API std::string duration_setting(std::int64_t ns);
 RMEM_API std::string size_text(std::uint64_t bytes);
 
 /// What those throw: `wanted` says what to give instead of `text`.
-Error malformed_setting(const std::string& what, const std::string& text,
-                        const std::string& wanted);
+RMEM_API Error malformed_setting(const std::string& what, const std::string& text,
+                                 const std::string& wanted);
 
 }  // namespace rmem

@@ -21,7 +21,7 @@ namespace rmem {
 
 struct SettingKey {
     const char* name;
-    /// Takes a value of it; `what` names variable and key.
+    /// Takes a value of it, or throws malformed_setting(); `what` names variable and key.
     std::function<void(const std::string& what, const std::string& value)> take;
 };
 
@@ -44,12 +44,6 @@ inline void read_setting_list(const char* variable, const std::vector<SettingKey
                                 "the keys {}",
                                 variable, item, did_you_mean(name, names), fmt::join(names, ", ")));
     }
-}
-
-/// What a key's taker throws: `wanted` is what is possible.
-inline Error bad_value(const std::string& what, const std::string& value,
-                       const std::string& wanted) {
-    return {Errc::bad_environment, fmt::format("{} is '{}'; give {}", what, value, wanted)};
 }
 
 }  // namespace rmem
