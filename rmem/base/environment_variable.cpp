@@ -89,14 +89,21 @@ const std::vector<std::string>& setting_names() {
     return names;
 }
 
-void refuse_misspelt_settings() {
-    if (program_host() != nullptr) return;
+std::vector<std::string> unread_settings() {
+    std::vector<std::string> names;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view assignment = *entry;
         const auto equals = assignment.find('=');
         if (!assignment.starts_with("RMEM_") || equals + 1 >= assignment.size()) continue;
         const std::string_view name = assignment.substr(0, equals);
-        if (is_known(name)) continue;
+        if (!is_known(name)) names.emplace_back(name);
+    }
+    return names;
+}
+
+void refuse_misspelt_settings() {
+    if (program_host() != nullptr) return;
+    for (const std::string& name : unread_settings()) {
         const std::string meant = meant_by(name);
         if (meant.empty()) continue;
         throw Error(Errc::bad_environment,

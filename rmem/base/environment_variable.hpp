@@ -46,9 +46,11 @@ private:
     const GivenSettings* const before_;
 };
 
-/// Throws bad_environment when the process's environment has a variable that nothing reads and
-/// whose name is one edit away from that of one that is read: a setting that its user believes is
-/// set.
+/// The RMEM_ variables in the process's environment that nothing reads: the user believes that they
+/// are settings, or they are for another program.
+RMEM_API std::vector<std::string> unread_settings();
+
+/// Throws bad_environment for one of them whose name is one edit away from that of a setting.
 RMEM_API void refuse_misspelt_settings();
 
 }  // namespace rmem

@@ -2,6 +2,7 @@
 // `rmem doctor`: is this host fit for rings, and if not, what to do?
 
 #include "billboard/environment.hpp"
+#include "rmem/base/environment_variable.hpp"
 #include "rmem/ring/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/doctor/checks.hpp"
@@ -9,6 +10,7 @@
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <memory>
@@ -54,6 +56,13 @@ std::string line_of(const Finding& finding) {
     return line;
 }
 
+Finding check_settings() {
+    const auto unread = rmem::unread_settings();
+    if (unread.empty()) return {"settings", Verdict::ok, "something reads each RMEM_ variable", ""};
+    return {"settings", Verdict::warn, fmt::format("nothing reads {}", fmt::join(unread, ", ")),
+            "unset what is no other program's; rmem(7) has the names of all settings"};
+}
+
 CheckedJob job_of(unsigned ranks) {
     rmem::Environment environment = rmem::Environment::read();
     environment.ranks = ranks;
@@ -64,6 +73,7 @@ CheckedJob job_of(unsigned ranks) {
 std::vector<Finding> check_host(unsigned ranks) {
     const CheckedJob job = job_of(ranks);
     auto findings = check_memory(job);
+    findings.push_back(check_settings());
     for (const auto& more : {check_processors(job), check_network()}) {
         findings.insert(findings.end(), more.begin(), more.end());
     }
