@@ -40,6 +40,8 @@
 
 namespace mpi_channel {
 
+static_assert(cost_of(kEagerMost) <= kCredit);  // else one would never be sent
+
 /// It is told when nothing can be sent to a rank any more.
 class SendingListener {
 public:
