@@ -218,7 +218,7 @@ RIVALS = [
 OVER_RING = re.compile(r"rank \d+: [1-9]\d* packets sent")
 BY_FM = re.compile(r"rank \d+: by Fast Messages, which has counted [1-9]")
 PAST_IT = re.compile(r"rank \d+: .* [1-9]\d* of these through the fabric")
-PAST_RING = {"RMEM_BULK": "fabric"}  # messages of more than 64 KiB
+PAST_RING = {"RMEM_BULK": "fabric"}  # long messages
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 VADER = ("--mca", "pml", "ob1", "--mca", "btl", "vader,self", "--mca",
          "btl_vader_single_copy_mechanism", "none")

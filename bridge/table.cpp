@@ -106,7 +106,7 @@ void TableWatch::look(std::span<const std::byte> table, std::int64_t now_ns) {
         const auto beat = load<std::uint32_t>(bytes.data() + kBeatAt);
         Seen& seen = seen_[i];
         if (!seen.is_known || seen.beat != beat) seen = {beat, now_ns, true};
-        if (now_ns - seen.since_ns >= kDeadNs) continue;
+        if (now_ns - seen.since_ns >= kGoneNs) continue;
         auto slot = read_slot(bytes);
         if (slot && slot->use != Slot::Use::none) live_.push_back(std::move(*slot));
     }

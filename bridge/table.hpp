@@ -68,7 +68,7 @@ using StampBytes = std::array<std::byte, kStampBytes>;
 class TableWatch {
 public:
     /// A slot whose beat has not changed for so long is of a bridge that has ended.
-    static constexpr std::int64_t kDeadNs = 1'000'000'000;
+    static constexpr std::int64_t kGoneNs = 1'000'000'000;
 
     /// The table, kTableBytes for each node, as it is now.
     void look(std::span<const std::byte> table, std::int64_t now_ns);

@@ -16,8 +16,8 @@
 ///                           with lines the line that s reads
 ///   paper:  message[s]  writer s   MESSAGE flags: one toggled bit per buffer of s
 ///   inline: pair[d]     writers r and r+d, half a line each: the slots of both directions, a flag
-///                                 word and 28 bytes of payload
-///           line[s][n]  writer s   n lines that are a ring: a word, and 60 bytes of messages
+///                                 word and kHeadBytes of payload
+///           line[s][n]  writer s   n lines that are a ring: a word, and kInlineBytes of messages
 ///           bell[s]     writer s   posts of s so far; used by more than 16 ranks on one bank
 ///           filled[32]  writer r   bytes that are in place of a message posted before it was whole
 ///   data         writer r   the messages

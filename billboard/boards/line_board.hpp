@@ -4,9 +4,10 @@
 /// The `inline` posting board: per pair of ranks and direction a slot for what is answered, and a
 /// ring of lines for all else.
 ///
-/// Slot        half a cache line, a flag word and 28 bytes; the other half is the slot of the other
-///             direction. A message of up to 28 bytes lies there when all before it are known to be
-///             taken. So two ranks that answer each other stay on one line, which goes to and fro.
+/// Slot        half a cache line, a flag word and kHeadBytes; the other half is the slot of the
+///             other direction. A message of up to kHeadBytes lies there when all before it are
+///             known to be taken. So two ranks that answer each other stay on one line, which
+///             goes to and fro.
 /// Lines       everything else is a stream of words in lines that follow each other: a header and
 ///             the payload, in the next lines as far as it does not fit. Each line begins with a
 ///             word of its own, which tells how much of the line is there: a reader polls one word

@@ -4,7 +4,7 @@
 /// A program's connection to its node's daemon: the endpoint's memory, and how the program waits.
 ///
 /// A wait spins while there are processors to spare (the daemon tells how many processes poll),
-/// yields for a millisecond, and then sleeps on a futex in the endpoint's memory; every millisecond
+/// yields for kYieldNs, and then sleeps on a futex in the endpoint's memory; every millisecond
 /// or so it looks whether the daemon is there.
 /// Thread safety: one thread at a time. Errors: open() tells; rmem::Error from the environment.
 

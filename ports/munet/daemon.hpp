@@ -8,7 +8,7 @@
 ///     while (!stopped) daemon.run_for(1'000'000);
 ///
 /// Waiting: it polls as long as something moves and a while longer (not at all where endpoints and
-/// daemon are more than the processors), then yields for a millisecond, then sleeps until a program
+/// daemon are more than the processors), then yields for kYieldNs, then sleeps until a program
 /// rings, a frame comes or somebody connects. Programs pay one predicted branch for that.
 ///
 /// Where the others of a ring drop the node (it was silent for too long: starved, or cut off),

@@ -59,7 +59,7 @@ rmem::udp::CoreConfig Host::config(std::int64_t now) const {
     config.exchange.most_batches = scenario_.most_batches;
     config.exchange.first_sequence = scenario_.first_sequence;
     config.exchange.is_reliable = scenario_.is_fabric;
-    config.dead_ns = kDeadNs;
+    config.dead_ns = kSilenceNs;
     config.socket_room = socket_room();
     config.seed = config.exchange.incarnation * 1000 + node_;
     return config;

@@ -32,7 +32,7 @@ struct HostEvents {
 
 class Host final : private rmem::udp::CoreEdge {
 public:
-    static constexpr std::int64_t kDeadNs = 100'000'000;
+    static constexpr std::int64_t kSilenceNs = 100'000'000;
 
     Host(unsigned node, const Scenario& scenario, const rmem::udp::Authenticator& authenticator,
          const HostEvents& events);

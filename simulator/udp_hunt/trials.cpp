@@ -11,7 +11,7 @@ namespace simulator::udp {
 
 namespace {
 
-constexpr std::int64_t kAwayNs = 4 * Host::kDeadNs;
+constexpr std::int64_t kAwayNs = 4 * Host::kSilenceNs;
 constexpr std::int64_t kWholeNs = 3'000 * kMillisecond;
 /// A node joins within that, whatever the others play: it may have to wait until a former
 /// incarnation was silent for long enough.

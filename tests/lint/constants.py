@@ -2,7 +2,8 @@
 """The rules of constants that comments and pages name.
 
 A figure stands before the name or behind it: `64 KiB (kFillBytes)`, `kFillBytes (64 KiB)` or
-`kFillBytes = 64 KiB`, each also with the name in backticks.
+`kFillBytes = 64 KiB`, each also with the name in backticks. A manual page has the name, which is of
+no use to its readers, as a comment (`.\\" kFillBytes`) below the line with the figure.
 """
 
 import ast
@@ -18,6 +19,7 @@ DEFINITION = re.compile(
 )
 FIGURE = r"(?P<figure>\d[\d ',]*(?:\.\d+)?)(?:\s?(?P<unit>ns|µs|us|ms|s|bytes|B|KiB|MiB|GiB|kB)\b)?"
 CLAIMS = (
+    re.compile(rf"(?<![\w.]){FIGURE}[^\n]*\n\.\\\" (?P<name>{NAME})$", re.MULTILINE),
     re.compile(rf"(?<![\w.]){FIGURE}\s+\(`?(?P<name>{NAME})`?[);]"),
     re.compile(rf"\b(?P<name>{NAME})`?\s+\({FIGURE}(?=[),;])"),
     re.compile(rf"\b(?P<name>{NAME})`?\s+=\s+{FIGURE}"),

@@ -50,7 +50,7 @@ struct NodeView {
     /// Of its programs, if they are on this host and their writes are counted.
     bool has_traffic = false;
     double writes = 0, bytes = 0;
-    /// Of the billboard. On `direct` those of up to 60 bytes are counted by samples
+    /// Of the billboard. On `direct` those of up to kInlineBytes are counted by samples
     /// (write_stamps.hpp).
     double messages = 0;
     bool has_messages = false;  ///< it has ever sent one that was counted

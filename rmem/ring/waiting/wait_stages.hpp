@@ -10,7 +10,7 @@
 ///         switch (stages.next(now_ns(), limit)) …
 ///     }
 ///
-/// A waiter spins for `limit` polls, yields for a millisecond and until it has had `least_yields`
+/// A waiter spins for `limit` polls, yields for kYieldNs and until it has had `least_yields`
 /// turns, then arms itself (from then on others wake it), polls once more, and sleeps.
 /// Time is passed in. Thread safety: one thread. Units: nanoseconds.
 

@@ -5,7 +5,7 @@
 ///
 /// A waiter polls. Between polls it spins while there are processors to spare (not at all when the
 /// live ranks exceed the processors they may use together: then spinning would keep the awaited
-/// rank from running), yields for a millisecond and until it has had three turns, and then sleeps
+/// rank from running), yields for kYieldNs and until it has had three turns, and then sleeps
 /// on a futex outside the bank: rmem/ring/waiting/wait_stages.hpp. RMEM_SPIN sets the number of
 /// polls by hand.
 ///
