@@ -223,9 +223,11 @@ void set_span(DatagramFault& fault, const Span& span) {
     if (span.until_ns) fault.until_ns = *span.until_ns;
 }
 
-DatagramFault parse_datagram_fault(DatagramFault::Kind kind, Settings& settings,
-                                   std::uint32_t nodes) {
+DatagramFault parse_datagram_fault(Settings& settings, std::uint32_t nodes) {
     using Kind = DatagramFault::Kind;
+    const auto* const name =
+        std::find(kDatagramFaultNames.begin(), kDatagramFaultNames.end(), settings.name());
+    const auto kind = static_cast<Kind>(name - kDatagramFaultNames.begin());
     DatagramFault fault;
     fault.kind = kind;
     fault.from = fault.to = nodes_up_to(kMaxNodes);
@@ -268,9 +270,8 @@ void parse_part(Settings& settings, std::uint32_t nodes, std::vector<DatagramFau
 
 using Parse = void (*)(Settings& settings, std::uint32_t nodes, FaultPlan& plan);
 
-template <DatagramFault::Kind kind>
 void add_datagram_fault(Settings& settings, std::uint32_t nodes, FaultPlan& plan) {
-    plan.datagrams.push_back(parse_datagram_fault(kind, settings, nodes));
+    plan.datagrams.push_back(parse_datagram_fault(settings, nodes));
 }
 void add_write_fault(Settings& settings, std::uint32_t nodes, FaultPlan& plan) {
     plan.writes.push_back(parse_write_fault(settings, nodes));
@@ -288,17 +289,15 @@ struct Item {
     Parse parse;
 };
 
-constexpr std::array kItems{
-    Item{"delay", true, true, add_write_fault},
-    Item{"lose", true, false, add_write_fault},
-    Item{"cut", true, false, add_wire_fault},
-    Item{"bypass", true, false, add_wire_fault},
-    Item{"drop", false, true, add_datagram_fault<DatagramFault::Kind::drop>},
-    Item{"duplicate", false, true, add_datagram_fault<DatagramFault::Kind::duplicate>},
-    Item{"hold", false, true, add_datagram_fault<DatagramFault::Kind::hold>},
-    Item{"corrupt", false, true, add_datagram_fault<DatagramFault::Kind::corrupt>},
-    Item{"part", false, true, add_part},
-};
+constexpr auto kItems = [] {
+    std::array<Item, 4 + kDatagramFaultKinds> items{
+        Item{"delay", true, true, add_write_fault}, Item{"lose", true, false, add_write_fault},
+        Item{"cut", true, false, add_wire_fault}, Item{"bypass", true, false, add_wire_fault}};
+    auto* item = &items[4];
+    for (const std::string_view name : kDatagramFaultNames)
+        *item++ = {name, false, true, name == "part" ? add_part : add_datagram_fault};
+    return items;
+}();
 
 bool is_on(const Item& item, LinkKind link) {
     if (link == LinkKind::direct) return false;

@@ -46,6 +46,7 @@
 #include "rmem/base/time.hpp"
 #include "rmem/error.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -94,7 +95,8 @@ struct WireFault {
     std::int64_t at_ns = 0;
 };
 
-/// A fault that a node does to the datagrams that it receives.
+/// A fault that a node does to the datagrams that it receives. The hunt's network has each kind
+/// before `part`, too (simulator/udp_hunt/network.cpp).
 struct DatagramFault : FaultChoice {
     enum class Kind : std::uint8_t { drop, duplicate, hold, corrupt, part, kCount };
 
@@ -107,6 +109,8 @@ struct DatagramFault : FaultChoice {
 };
 inline constexpr std::size_t kDatagramFaultKinds =
     static_cast<std::size_t>(DatagramFault::Kind::kCount);
+inline constexpr std::array<const char*, kDatagramFaultKinds> kDatagramFaultNames = {
+    "drop", "duplicate", "hold", "corrupt", "part"};
 
 struct FaultPlan {
     std::uint64_t seed = 1;

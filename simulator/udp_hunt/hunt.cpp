@@ -151,14 +151,11 @@ void Run::inject_due() {
 
 void Run::inject(const Fault& fault) {
     const unsigned node = fault.target;
+    if (fault.kind < FaultKind::part) return change_weather(fault);
     switch (fault.kind) {
-        case FaultKind::lose:
-        case FaultKind::duplicate:
-        case FaultKind::delay:
-        case FaultKind::corrupt: return change_weather(fault);
         case FaultKind::cut_one_way:
         case FaultKind::cut_off:
-        case FaultKind::partition: return cut(fault);
+        case FaultKind::part: return cut(fault);
         case FaultKind::kill:
         case FaultKind::leave: return end_node(fault);
         default: break;
@@ -178,10 +175,11 @@ void Run::inject(const Fault& fault) {
 void Run::change_weather(const Fault& fault) {
     findings_.met(fault.kind);
     Weather weather = scenario_.weather;
-    if (fault.kind == FaultKind::lose) weather.lost = fault.chance;
-    if (fault.kind == FaultKind::duplicate) weather.doubled = fault.chance;
-    if (fault.kind == FaultKind::corrupt) weather.corrupted = fault.chance;
-    if (fault.kind == FaultKind::delay) weather.jitter_ns = fault.time_ns / 16;
+    if (fault.kind == kind_of(Weather::Fault::hold)) {
+        weather.jitter_ns = fault.time_ns / 16;
+    } else {
+        weather.of(static_cast<Weather::Fault>(fault.kind)) = fault.chance;
+    }
     const auto set = [this, node = fault.target](const Weather& to) {
         for (unsigned n = 0; n < scenario_.nodes; ++n) world_.network().weather(node, n) = to;
     };
@@ -254,7 +252,7 @@ void Run::settle() {
     findings_.violate("after one more message each, not all is acknowledged:" + world_.describe());
 }
 
-/// Each member can write, and when nobody does, nobody speaks but to say that he is there.
+/// Each member can write; while none does, all are silent but for their heartbeats.
 void Run::check_aftermath() {
     world_.run_for(2000 * kMillisecond);  // late duplicates are here
     const std::uint64_t posted = world_.network().counts().posted;
@@ -304,8 +302,8 @@ Subject fabric_subject(HuntOptions options) {
         std::erase_if(kinds,
                       [&](const auto& one) { return one.place == static_cast<std::size_t>(kind); });
     };
-    leave_out(subject.kinds.faults, FaultKind::duplicate);
-    leave_out(subject.kinds.faults, FaultKind::corrupt);
+    leave_out(subject.kinds.faults, kind_of(Weather::Fault::duplicate));
+    leave_out(subject.kinds.faults, kind_of(Weather::Fault::corrupt));
     for (const CoverageMark mark : {CoverageMark::overtaken, CoverageMark::socket_overflow,
                                     CoverageMark::refused, CoverageMark::replayed})
         leave_out(subject.kinds.coverage, mark);

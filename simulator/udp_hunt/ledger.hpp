@@ -61,7 +61,7 @@ private:
     void applies_word(unsigned reader, unsigned origin, std::uint64_t place, std::uint32_t value);
 
     Findings& findings_;
-    std::vector<Written> written_;  ///< by value; 0 is none
+    std::vector<Written> written_;  ///< by value; there is no value 0
     std::vector<IncarnationState> incarnations_;
     std::vector<std::uint32_t> current_;  ///< of each node: place in incarnations_
     std::vector<std::uint32_t> last_;     ///< value of each word

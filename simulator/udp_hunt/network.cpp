@@ -33,13 +33,13 @@ void Network::post(unsigned from, std::span<const std::byte> datagram, std::int6
             ++counts_.cut;
             continue;
         }
-        if (now < on.broken_until_ns || one_of_a_thousand(on.weather.lost)) {
+        if (now < on.broken_until_ns || meets(on, Weather::Fault::drop)) {
             ++counts_.lost;
             if (kind_ == Kind::fabric && now >= on.broken_until_ns) break_off(from, to, now);
             continue;
         }
         Arrival copy{from, to, number_, {datagram.begin(), datagram.end()}, false};
-        if (kind_ == Kind::datagrams && one_of_a_thousand(on.weather.doubled)) {
+        if (kind_ == Kind::datagrams && meets(on, Weather::Fault::duplicate)) {
             ++counts_.doubled;
             const std::int64_t late = random_.between(0, on.weather.late_ns);
             send_copy(on, copy, now + late);
@@ -50,7 +50,7 @@ void Network::post(unsigned from, std::span<const std::byte> datagram, std::int6
 
 void Network::send_copy(Link& on, Arrival copy, std::int64_t at) {
     const bool is_fabric = kind_ == Kind::fabric;
-    if (!is_fabric && one_of_a_thousand(on.weather.corrupted)) damage(copy);
+    if (!is_fabric && meets(on, Weather::Fault::corrupt)) damage(copy);
     std::int64_t due = at + on.weather.delay_ns + random_.between(0, on.weather.jitter_ns);
     if (due < on.clogged_until_ns) {
         ++counts_.clogged;

@@ -7,9 +7,10 @@
 ///     network.post(from, datagram, now);
 ///     while (auto arrival = network.take(now)) deliver(arrival->to, arrival->bytes);
 ///
-/// The fates of a copy: lost, held up (and so overtaken by later ones), doubled, with bits flipped
-/// or its end missing. A link is cut as often as cut() was called and not mend(); one that is
-/// clogged lets nothing through until a time, and then all at once, in order.
+/// The fates of a copy are those of rmem::DatagramFault, at random: dropped, held (and so overtaken
+/// by later ones), duplicated, corrupted, which its end that is missing counts as, too. A link is
+/// cut as often as cut() was called and not mend(); one that is clogged lets nothing through until
+/// a time, and then all at once, in order.
 ///
 /// A fabric neither doubles nor damages nor overtakes: where a datagram network loses one, a
 /// connection of it breaks, with all that is under way on it, and nothing gets through for
@@ -21,6 +22,7 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/random.hpp"
 #include "rmem/base/time.hpp"
+#include "rmem/wire/faults.hpp"
 
 #include <array>
 #include <cstddef>
@@ -33,12 +35,15 @@
 namespace simulator {
 
 struct Weather {
-    unsigned lost = 0;       ///< per thousand datagrams
-    unsigned doubled = 0;    ///< come twice, the second time up to `late_ns` later
-    unsigned corrupted = 0;  ///< with a bit flipped, or too short
+    using Fault = rmem::DatagramFault::Kind;
+
+    /// Per thousand datagrams. All are held, by a random time up to jitter_ns.
+    std::array<unsigned, rmem::kDatagramFaultKinds> chances{};
     std::int64_t delay_ns = 5'000;
-    std::int64_t jitter_ns = 0;  ///< more, at random
-    std::int64_t late_ns = 0;
+    std::int64_t jitter_ns = 0;
+    std::int64_t late_ns = 0;  ///< of what comes twice, until the second time, at most
+
+    unsigned& of(Fault fault) { return chances[static_cast<std::size_t>(fault)]; }
 };
 
 class Network {
@@ -101,7 +106,9 @@ private:
     };
 
     Link& link(unsigned from, unsigned to) { return links_[from * nodes_ + to]; }
-    bool one_of_a_thousand(unsigned chance) { return random_.below(1000) < chance; }
+    bool meets(Link& on, Weather::Fault fault) {
+        return random_.below(1000) < on.weather.of(fault);
+    }
     void break_off(unsigned from, unsigned to, std::int64_t now);
     void send_copy(Link& on, Arrival copy, std::int64_t at);
     void damage(Arrival& copy);

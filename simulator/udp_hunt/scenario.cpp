@@ -9,10 +9,11 @@ namespace simulator::udp {
 
 namespace {
 
-constexpr std::array<const char*, static_cast<std::size_t>(FaultKind::count_)> kNames = {
-    "lose",        "duplicate", "delay", "corrupt", "clog",    "cut-one-way",
-    "cut-off",     "partition", "kill",  "leave",   "restart", "late",
-    "slow-reader", "stall",     "flood", "pause",   "apart",   "replay"};
+static_assert(kind_of(rmem::DatagramFault::Kind::part) == FaultKind::part);
+constexpr std::size_t kOfDatagrams = rmem::kDatagramFaultKinds;
+constexpr std::array<const char*, static_cast<std::size_t>(FaultKind::count_) - kOfDatagrams>
+    kNames = {"clog",        "cut-one-way", "cut-off", "kill",  "leave", "restart", "late",
+              "slow-reader", "stall",       "flood",   "pause", "apart", "replay"};
 
 constexpr std::array<std::uint32_t, 4> kHistories = {8, 16, 64, 256};
 constexpr std::array<std::uint32_t, 4> kRooms = {8, 32, 64, 256};
@@ -21,11 +22,10 @@ constexpr std::array<std::int64_t, 4> kDelays = {2 * kMicrosecond, 10 * kMicrose
                                                  100 * kMicrosecond, kMillisecond};
 constexpr std::array<std::int64_t, 4> kPauses = {50 * kMicrosecond, 500 * kMicrosecond,
                                                  2 * kMillisecond, 4 * kMillisecond};
-constexpr std::array<FaultKind, 8> kAlways = {
-    FaultKind::lose, FaultKind::duplicate,   FaultKind::delay, FaultKind::corrupt,
-    FaultKind::clog, FaultKind::slow_reader, FaultKind::stall, FaultKind::flood};
-constexpr std::array<FaultKind, 3> kCuts = {FaultKind::cut_one_way, FaultKind::cut_off,
-                                            FaultKind::partition};
+/// Behind those of datagrams.
+constexpr std::array kAlways = {FaultKind::clog, FaultKind::slow_reader, FaultKind::stall,
+                                FaultKind::flood};
+constexpr std::array kCuts = {FaultKind::cut_one_way, FaultKind::cut_off, FaultKind::part};
 
 /// A seed's possible faults: some seeds have all, some only those that kill nobody.
 struct Mixture {
@@ -40,7 +40,9 @@ FaultKind kind_for(const Mixture& mixture, rmem::Random& random) {
         return how == 0 ? FaultKind::leave : how == 1 ? FaultKind::late : FaultKind::kill;
     }
     if (mixture.cuts && dice < 6) return kCuts.at(random.below(kCuts.size()));
-    return kAlways.at(random.below(kAlways.size()));
+    const std::uint64_t which = random.below(kOfDatagrams - 1 + kAlways.size());
+    if (which < kOfDatagrams - 1) return static_cast<FaultKind>(which);
+    return kAlways.at(which - (kOfDatagrams - 1));
 }
 
 /// Some are over before anybody counts as dead, some are not.
@@ -58,7 +60,7 @@ Fault fault_for(const Scenario& scenario, const Mixture& mixture, rmem::Random& 
     fault.kind = kind_for(mixture, random);
     fault.target = static_cast<unsigned>(random.below(scenario.nodes));
     fault.other = static_cast<unsigned>(random.below(scenario.nodes));
-    if (fault.kind == FaultKind::partition) {
+    if (fault.kind == FaultKind::part) {
         fault.other = static_cast<unsigned>(random.below(1U << scenario.nodes));
     }
     fault.at_message = static_cast<unsigned>(random.below(Scenario::kMessages)) + 1;
@@ -74,9 +76,12 @@ void draw_network(Scenario& s, rmem::Random& random) {
     s.weather.delay_ns = kDelays.at(random.below(kDelays.size()));
     s.weather.jitter_ns = random.one_in(2) ? 0 : random.between(0, 4 * s.weather.delay_ns);
     s.weather.late_ns = random.between(0, kSecond / 2);
-    if (random.one_in(2)) s.weather.lost = static_cast<unsigned>(random.below(150));
-    if (random.one_in(2)) s.weather.doubled = static_cast<unsigned>(random.below(150));
-    if (random.one_in(4)) s.weather.corrupted = static_cast<unsigned>(random.below(50));
+    const auto draw = [&](Weather::Fault fault, unsigned one_of, unsigned most) {
+        if (random.one_in(one_of)) s.weather.of(fault) = static_cast<unsigned>(random.below(most));
+    };
+    draw(Weather::Fault::drop, 2, 150);
+    draw(Weather::Fault::duplicate, 2, 150);
+    draw(Weather::Fault::corrupt, 4, 50);
     for (HostClock& clock : s.clocks) {
         clock.offset_ns = random.between(0, 1000 * kSecond);
         clock.drift_ppm = random.between(-100, 100);
@@ -87,7 +92,9 @@ void draw_network(Scenario& s, rmem::Random& random) {
 }  // namespace
 
 const char* name_of(FaultKind kind) noexcept {
-    return kNames.at(static_cast<std::size_t>(kind));
+    const auto place = static_cast<std::size_t>(kind);
+    return place < kOfDatagrams ? rmem::kDatagramFaultNames[place]
+                                : kNames.at(place - kOfDatagrams);
 }
 
 Scenario Scenario::of_seed(std::uint64_t seed) {

@@ -16,15 +16,12 @@
 
 namespace simulator::udp {
 
+/// The first are rmem::DatagramFault's: what many datagrams of a node meet for a while, and `part`.
 enum class FaultKind : std::uint8_t {
-    lose = 0,     ///< many of a node's datagrams are lost, for a while
-    duplicate,    ///< they come twice, the second time perhaps much later
-    delay,        ///< they are held up at random, and so come in another order
-    corrupt,      ///< with flipped bits, or without their ends
+    part = rmem::kDatagramFaultKinds - 1,  ///< some nodes and the others do not hear each other
     clog,         ///< a link lets nothing through for a while, and then all at once
     cut_one_way,  ///< one direction between two nodes, for a while
     cut_off,      ///< a node hears nobody and nobody hears it, for a while
-    partition,    ///< some nodes and the others do not hear each other, for a while
     kill,         ///< a node dies, at once
     leave,        ///< it tells the others that it goes
     restart,      ///< one that is gone is started again (follows from kill and leave)
@@ -36,17 +33,19 @@ enum class FaultKind : std::uint8_t {
     // has to come of it
     pause,   ///< a node stops for longer than the dead time-out
     apart,   ///< two rings, or two parts of one, and both write
-    replay,  ///< datagrams of another session are sent again by somebody who has no key
+    replay,  ///< an attacker without a key sends datagrams of another session again
     count_
 };
 
+constexpr FaultKind kind_of(rmem::DatagramFault::Kind kind) {
+    return static_cast<FaultKind>(kind);
+}
 const char* name_of(FaultKind kind) noexcept;
 
 struct Fault {
-    FaultKind kind = FaultKind::lose;
+    FaultKind kind{};
     unsigned target = 0;  ///< node
-    unsigned other =
-        0;  ///< cut_one_way, clog: the node that hears nothing; partition: nodes as bits
+    unsigned other = 0;   ///< cut_one_way, clog: the node that hears nothing; part: nodes as bits
     unsigned at_message = 0;   ///< once this number has been written, or tried
     unsigned chance = 0;       ///< of a thousand datagrams
     std::int64_t time_ns = 0;  ///< how long

@@ -179,7 +179,7 @@ void World::deliver() {
     }
 }
 
-/// Nobody's stream is ahead of its slowest receiver by more than its history.
+/// No stream is ahead of its slowest receiver by more than its history.
 void World::check_windows() {
     for (const auto& host : hosts_) {
         if (!host->is_up()) continue;

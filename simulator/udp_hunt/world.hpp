@@ -27,7 +27,7 @@
 
 namespace simulator::udp {
 
-/// A datagram that somebody has kept.
+/// A datagram that an attacker has kept.
 struct Recorded {
     unsigned from = 0;
     std::uint64_t incarnation = 0;

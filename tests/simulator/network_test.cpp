@@ -36,8 +36,7 @@ TEST(Networks, bring_each_datagram_to_every_other_node_in_order) {
 }
 
 TEST(Networks, lose_double_damage_and_hold_up_as_many_as_told) {
-    Network network(
-        2, 7, {.lost = 100, .doubled = 200, .corrupted = 50, .jitter_ns = 50'000, .late_ns = 100});
+    Network network(2, 7, {.chances = {100, 200, 0, 50}, .jitter_ns = 50'000, .late_ns = 100});
     for (unsigned i = 0; i < 10'000; ++i) network.post(0, datagram(1), i);
     const auto all = all_of(network, 1'000'000'000);
     const Network::Counts& counts = network.counts();
@@ -78,7 +77,7 @@ TEST(Networks, bring_what_a_clogged_link_has_kept_all_at_once_and_in_order) {
 
 TEST(Networks, lose_on_a_fabric_only_what_a_broken_connection_took_along) {
     const Weather weather = {
-        .lost = 5, .doubled = 300, .corrupted = 300, .delay_ns = kDelayNs, .jitter_ns = 50'000};
+        .chances = {5, 300, 0, 300}, .delay_ns = kDelayNs, .jitter_ns = 50'000};
     Network network(3, 1, weather, Network::Kind::fabric);
     constexpr unsigned kMany = 20'000;
     for (unsigned i = 0; i < kMany; ++i) network.post(0, datagram(i), i * 1'000);

@@ -88,7 +88,7 @@ private:
 
     static simulator::Weather weather(unsigned lost) {
         simulator::Weather weather;
-        weather.lost = lost;
+        weather.of(simulator::Weather::Fault::drop) = lost;
         weather.jitter_ns = 200'000;
         return weather;
     }

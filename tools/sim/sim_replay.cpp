@@ -123,7 +123,8 @@ std::string scenario_text(const simulator::mpi::Scenario& s) {
 }
 
 std::string scenario_text(const simulator::udp::Scenario& s) {
-    const simulator::Weather& weather = s.weather;
+    simulator::Weather weather = s.weather;
+    using Fault = simulator::Weather::Fault;
     std::string text = fmt::format(
         "seed {}: {} nodes, {} messages, {} key; history {} batches, socket {} datagrams; "
         "datagrams of {} B; first sequence {}; network: {} to {} us, of a thousand datagrams {} "
@@ -131,8 +132,8 @@ std::string scenario_text(const simulator::udp::Scenario& s) {
         "damaged\n",
         s.text(), s.nodes, s.messages, s.has_key ? "with a" : "no", s.most_batches, s.socket_room,
         fmt::join(std::span(s.payloads).first(s.nodes), ", "), s.first_sequence,
-        weather.delay_ns / 1000, (weather.delay_ns + weather.jitter_ns) / 1000, weather.lost,
-        weather.doubled, weather.corrupted);
+        weather.delay_ns / 1000, (weather.delay_ns + weather.jitter_ns) / 1000,
+        weather.of(Fault::drop), weather.of(Fault::duplicate), weather.of(Fault::corrupt));
     Table table(
         {"fault", ">target", ">other", ">at message", ">of 1000", ">time us", "comes back"});
     for (const simulator::udp::Fault& f : s.faults) {
