@@ -98,7 +98,7 @@ struct Opening {
     std::uint16_t version = 0;
     std::vector<Offer> offers;
 };
-/// Nothing, here and below: it is none that an end writes.
+/// Returns nothing, here and below, if no end writes such bytes.
 [[nodiscard]] std::optional<Opening> read_open(std::span<const std::byte> body);
 
 void write_refuse(std::vector<std::byte>& to, std::uint16_t region, Reason reason,

@@ -5,7 +5,7 @@
 ///
 /// Trust: a frame is another site's. It is taken if its number is the next one, and each of its
 ///   pieces lies in a region of the configuration; its words go to that region's place and nowhere
-///   else. What is for a region that is not admitted now is left out.
+///   else. Words for a region that is not admitted now are left out.
 /// Invariants, executed: a frame is taken when the last one was delivered, and delivered once.
 /// Thread safety: one thread.
 /// Units: bytes of the target's memory.
@@ -61,7 +61,7 @@ public:
 
     /// False: it is no frame that an end of this configuration sends next.
     [[nodiscard]] bool take(std::span<const std::byte> body);
-    /// The frame that is to be written now; null: there is none.
+    /// The frame that is to be written now; null if there is none.
     [[nodiscard]] const Delivery* delivery() const { return is_waiting_ ? &delivery_ : nullptr; }
     void delivered();
     /// The last frame that was written, or left out.

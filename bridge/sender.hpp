@@ -81,7 +81,7 @@ public:
     void open(std::size_t region, std::int64_t now_ns);
     void close(std::size_t region);
     [[nodiscard]] bool is_open(std::size_t region) const { return regions_[region].is_open; }
-    /// The line has ended: what it carried is nobody's.
+    /// The line has ended, and what it carried is lost.
     void close_all();
     /// The other end has taken all frames up to that one. False: there was none of that number.
     [[nodiscard]] bool acknowledge(std::uint64_t number, std::int64_t now_ns);

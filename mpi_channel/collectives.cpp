@@ -61,7 +61,7 @@ bool Collectives::reserve_barrier(unsigned barrier) noexcept {
     return true;
 }
 
-/// Of a group that is not open: it had failed here, or its sender is none of this project.
+/// Of a group that is not open: it had failed here, or the sender is another program.
 bool Collectives::on_group_message(unsigned from, std::uint32_t group, std::uint64_t number,
                                    Bytes bytes) {
     Group* const found = find(group);

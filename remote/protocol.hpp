@@ -91,7 +91,7 @@ struct Welcome {
 }
 
 void write_hello(std::vector<std::byte>& to, const Hello& hello);
-/// Nothing: it is none.
+/// Returns nothing if it is not one.
 [[nodiscard]] std::optional<Hello> read_hello(const Frame& frame);
 void write_welcome(std::vector<std::byte>& to, const Welcome& welcome);
 [[nodiscard]] std::optional<Welcome> read_welcome(const Frame& frame);

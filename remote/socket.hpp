@@ -4,7 +4,7 @@
 /// A TCP connection of a client: the sockets of POSIX, and of Windows.
 ///
 /// Thread safety: one thread sends and one receives at a time; end() from any.
-/// Errors: `rmem::Error`: bad_environment for an address that is none, system for one that cannot
+/// Errors: `rmem::Error`: bad_environment for a malformed address, system for one that cannot
 ///   be reached. Later a connection that has failed is one that has ended.
 /// Progress: send() and receive() give up after kLongestSilence: a peer that is there, and stopped,
 ///   does not hold its caller without end.

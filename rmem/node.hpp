@@ -39,8 +39,8 @@
 ///   round: both are one rank, and its writes and messages keep one order. set_write_me_last and
 ///   set_data_filter are the node's alone. A ring that open() makes has a place for messages if the
 ///   program is linked with the billboard. One thread at a time is in a call of the node or of the
-///   messages. So on ring and udp a process with a node has no port with a progress thread (GAMMA,
-///   Directed Point): whichever comes second is Error(invalid_argument).
+///   messages. So on ring and udp a process has either a node or a port with a progress thread
+///   (GAMMA, Directed Point): opening the second one is Error(invalid_argument).
 /// Polling
 ///   load, read, poll and deadlines that have passed, called again and again without success, give
 ///   the processor to another rank where there are more ranks than processors
@@ -98,7 +98,7 @@ inline constexpr std::size_t kMostGrouped = 64;
 inline constexpr unsigned kSnapshotLooks = 1000;
 
 /// What publish() takes of the memory for a value of `bytes` bytes: a word with the number of the
-/// publication, the value in whole words, and the number again. A number of 0 is none.
+/// publication, the value in whole words, and the number again. 0 is no number.
 constexpr std::size_t published_bytes(std::size_t bytes) noexcept {
     return (bytes + 3) / 4 * 4 + 8;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /// Sentences about strangers: those who reach a port decide how many there are, and a journal is
-/// not theirs to fill. What is left out is counted, and the next that passes says so.
+/// not theirs to fill. Lines left out are counted, and the next one that passes tells how many.
 ///
 /// Invariant, executed: no more than kMostInASecond pass in a second.
 /// Thread safety: one thread. Units: nanoseconds of one clock.

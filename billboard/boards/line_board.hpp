@@ -431,7 +431,7 @@ public:
         RMEM_MARK("tell.before-wake");
         memory_.notify(s);
     }
-    /// Whether somebody's message may be there. False only if there is none.
+    /// Returns false only if there is no message.
     bool may_have_any() const { return bells_.are_used() ? bells_.have_rung() : find(0) >= 0; }
     [[gnu::always_inline]] int find(unsigned first) const {
         if (bells_.are_used()) [[unlikely]]

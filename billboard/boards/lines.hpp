@@ -5,7 +5,7 @@
 /// room there is, and what is asked for ahead. The rules are in billboard/boards/line_board.hpp,
 /// which uses this; the words in billboard/boards/line_format.hpp.
 ///
-/// What a peer wrote is read once, bounded and then used. Thread safety: one thread. Progress: as
+/// A peer's words are read once, bounded and then used. Thread safety: one thread. Progress: as
 /// LineBoard, which states the invariants.
 
 #include "billboard/boards/line_format.hpp"

@@ -12,7 +12,7 @@
 ///             counts the sender's posts, orders them. Numbers are compared by difference; a sender
 ///             does not post while a buffer 2^30 posts old is unread, so they never go ambiguous.
 /// Invariants  one writer per word; a sender keeps its flag words privately and never reads them
-///             back. What was found at a sender's is taken once.
+///             back. A message that was found is taken once.
 /// Thread safety: one thread. Progress: wait-free, bounded by the number of ranks and buffers.
 /// Source: section 3 of the paper; the sequence number is our addition (bits alone have no order).
 

@@ -70,8 +70,8 @@ public:
     std::size_t partition_bytes() const noexcept override { return posting_.data_bytes(); }
     std::size_t short_bytes() const noexcept override { return own_.board.most_short(); }
 
-    /// send() of the shortest to one that answers. False: something else, so ask send_in_line().
-    /// Calls nothing but to wake somebody, and throws nothing.
+    /// send() of a shortest message to a rank that answers; false if it is another case, and
+    /// send_in_line() is to be asked. Calls nothing but to wake the receiver, and throws nothing.
     [[nodiscard, gnu::always_inline]] bool send_in_slot(int dest, const void* buf, std::size_t len,
                                                         Class cls = Class::user) noexcept {
         return post_at_once<Place::slot>(dest, buf, len, cls);

@@ -119,7 +119,7 @@ public:
         if (under_way_ != 0) far_.drop(from_);
         give_up();
     }
-    /// Nobody waits for it any more.
+    /// No rank waits for it any more.
     void give_up() noexcept {
         uses_.count -= is_wanted_ ? 1 : 0;
         is_wanted_ = false;

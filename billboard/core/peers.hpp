@@ -79,7 +79,7 @@ public:
     /// Shows it, and waits for the others. Throws Error(timed_out).
     void join(Deadline deadline);
     [[nodiscard]] bool is_first_incarnation() const noexcept { return incarnation_ == 1; }
-    /// Whether leave() is still to be called. A forked child leaves for nobody.
+    /// Whether leave() is still to be called. In a forked child it is not.
     [[nodiscard]] bool is_in() const noexcept { return !left_ && own_.member.held(); }
     void leave() noexcept;
 

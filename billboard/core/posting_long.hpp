@@ -81,7 +81,7 @@ int Posting<Own>::offer(LongSend& message) {
     return BBP_OK;
 }
 
-/// Those who have read all take the end of it only, with the last part.
+/// A receiver that has read all of it by itself takes its end alone, with the last part.
 template <class Own>
 int Posting<Own>::send_parts(LongSend& message) {
     auto& [post, bytes, awaited, deadline, cls, readers, is_begun] = message;

@@ -82,7 +82,7 @@ public:
     [[nodiscard]] int take(std::span<std::byte> small, const void** data, std::size_t* len,
                            Deadline deadline, Class cls);
     [[nodiscard]] int fd();
-    /// Nobody is woken any more.
+    /// From now on it wakes no thread.
     void close_fd() noexcept { wake_fd_.reset(); }
 
 private:

@@ -29,7 +29,7 @@
 /// any.
 /// Errors: open() throws `rmem::Error`; attend() that, where the process's node would meet the
 ///   thread (rmem/link/seat.hpp), and std::system_error when there can be none.
-/// Simulated processes have an endpoint each, and no threads: nobody attends there except by
+/// Simulated processes have an endpoint each, and no threads: they attend only by
 /// polling.
 
 #include "billboard/endpoint.hpp"
@@ -121,7 +121,7 @@ public:
         const bool holds_;
     };
 
-    /// With the environment's settings, if nobody of this process has opened it yet.
+    /// With the environment's settings, if this process has not opened it yet.
     static std::shared_ptr<ProcessEndpoint> open();
     static std::shared_ptr<ProcessEndpoint> open(const Settings& settings);
 

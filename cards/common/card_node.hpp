@@ -173,7 +173,7 @@ public:
         RMEM_CHECK(numbers < std::uint64_t{1} << kRingTestNumber);
         return rmem_accept_interrupts(*this, numbers);
     }
-    /// Those that have come are nobody's.
+    /// Those that have come are dropped.
     void drop_interrupts() const {
         constexpr int kMore = 2048;  // than a node keeps
         RMEM_CHECK_IF(false, mutex_.is_own());

@@ -112,8 +112,8 @@ public:
     const Calls& calls(unsigned place) noexcept { return at(place).calls; }
     bool is_inherited(unsigned place) noexcept { return at(place).is_inherited; }
 
-    /// A new handle's place. `make` gets the card that other handles of the unit have, or null, and
-    /// gives the one of this; null: there is none, and kNone.
+    /// Returns a new handle's place. `make` gets the card that other handles of the unit have, or
+    /// null, and returns the new handle's card. If that is null, open() returns kNone.
     template <class Make>
     [[nodiscard]] unsigned open(unsigned unit, Make&& make) {
         const std::lock_guard one_at_a_time(opening_mutex_);

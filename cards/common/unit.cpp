@@ -54,7 +54,7 @@ void make_folder(const std::string& path) {
                                   path));
 }
 
-/// The settings in a unit's file whose node runs; nothing: there is none.
+/// The settings in the unit's file; nothing if no node of the unit runs.
 std::optional<rmem::GivenSettings::List> published(unsigned unit) {
     const std::string file = unit_file(unit);
     const rmem::Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));

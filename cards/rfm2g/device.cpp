@@ -67,7 +67,7 @@ Device::~Device() {
 
 namespace {
 
-/// The event that a node has sent; nothing: the interrupt is none of RFM2g's.
+/// The event that a node has sent; nothing if the interrupt is not an RFM2g card's.
 std::optional<RFM2GEVENTTYPE> event_of(const rmem_interrupt& interrupt) {
     const std::uint64_t event = interrupt.offset - kFirstEventNumber;
     if (interrupt.kind == RMEM_WORD_WRITTEN || event >= kEventNumbers) return std::nullopt;
@@ -395,7 +395,7 @@ RFM2G_STATUS Device::set_window_offset(std::uint32_t offset) {
     return RFM2G_SUCCESS;
 }
 
-/// As the driver does: an interrupt that nobody takes.
+/// As the driver does: by an interrupt that no node takes.
 RFM2G_STATUS Device::send_round(RFM2G_STATUS failure) {
     return send_out([&] { return rmem_send_interrupt(node_, RMEM_ALL_NODES, kRingTestNumber, 0); },
                     failure);

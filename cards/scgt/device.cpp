@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kNsPerMs = 1'000'000;
 /// What waits no longer costs no sleep.
 constexpr std::int64_t kSpinNs = 20'000;
-/// Errors of the link are counts, of which nobody tells.
+/// Errors of the link are counts, which wake no thread.
 constexpr std::int64_t kLookEveryNs = 10 * kNsPerMs;
 constexpr std::int64_t kLongestSleepNs = 3'600'000 * kNsPerMs;
 constexpr uint32 kWithoutLimit = 0xFFFFFFFF;
@@ -42,7 +42,7 @@ Device::Device(unsigned unit, OwnNode node)
       reported_errors_(node_, kErrorCounters) {}
 
 Device::~Device() {
-    // Those that come when nobody takes them are none of the next one's.
+    // From now on interrupts are dropped, so that the next process begins without them.
     const auto lock = node_.lock();
     if (listens_) static_cast<void>(node_.accept(0));
 }

@@ -147,7 +147,7 @@ uint32 Device::read_count(uint32 offset, uint32& value) {
         case kLinkDowns: value = errors(link_status::kDownBit); break;
         case kCrcErrors: value = errors(link_status::kCrcErrorBit); break;
         case kProtocolErrors: value = errors(link_status::kProtocolErrorBit); break;
-        default: value = 0; break;  // of light, which there is none of
+        default: value = 0; break;  // errors of light, which a node in software has not
     }
     return SCGT_SUCCESS;
 }

@@ -15,7 +15,7 @@ constexpr std::uint8_t kAcrBits = ACR_MASK | ACR_TRIG3;
 
 // ---- Auxiliary control RAM
 
-/// What a long word with this ACR does, as the enables of CSR0 are.
+/// The effect of this ACR on its long word, as the enables of CSR0 are.
 Card::Effect Card::effect_of(std::uint8_t acr) const {
     const bool all_watch = has(SCR_CSR0, CSR0_HIE | CSR0_ORF);
     const bool all_mark = has(SCR_CSR0, CSR0_NIE | CSR0_OTF);

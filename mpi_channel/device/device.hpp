@@ -90,7 +90,7 @@ public:
     [[nodiscard]] virtual Unexpected* claim(const Wanted& wanted, bool untagged) = 0;
     /// A message claimed: into the order's parts, whatever else that asks for.
     virtual void receive_claimed(Unexpected& message, const ReceiveOrder& order) = 0;
-    /// The same, to nowhere, and nobody is told.
+    /// The same, and the bytes are dropped, without a completion.
     virtual void discard(Unexpected& message) = 0;
 
     /// Takes at most `packets` packets. False if nothing has come, left or ended.

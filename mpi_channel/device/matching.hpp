@@ -130,7 +130,7 @@ public:
     /// The receive that the message belongs to, and where it goes; the receive is no longer posted
     /// if that was its last. Nothing: keep().
     [[nodiscard]] std::optional<Match> arrive(const Envelope& envelope);
-    /// Of a message that nobody has asked for yet. `envelope` is set; it came after all others in
+    /// Of a message without a receive yet. `envelope` is set; it came after all others in
     /// here.
     void keep(Message& message);
 

@@ -30,7 +30,7 @@ public:
     }
     /// Messages of several parts, and accesses, do not go that way.
     void use_far(rmem::FarMemory& far) noexcept { far_ = &far; }
-    /// Null: there is none.
+    /// Null if there is none.
     [[nodiscard]] rmem::FarMemory* far() const noexcept { return far_; }
     /// Whether its progress is needed.
     [[nodiscard]] bool is_far_busy() const noexcept { return far_ != nullptr && far_->is_busy(); }

@@ -225,7 +225,7 @@ void Receiving<T>::receive_claimed(Unexpected& message, const ReceiveOrder& orde
     hand_over(message, receive, placement);
 }
 
-/// Received to nowhere, and nobody is told.
+/// Its bytes are dropped, without a completion.
 template <class T>
 void Receiving<T>::discard(Unexpected& message) {
     WaitingReceive& receive = receives_.take();

@@ -55,7 +55,7 @@ inline constexpr std::size_t kMostRemoteBytes = 52;
 /// Into `to`, which has kMostRemoteBytes; returns how many.
 [[nodiscard]] std::size_t write(const RemotePacket& packet, std::byte* to) noexcept;
 
-/// Nothing if it is none. `bytes` is then what the packet itself carries of the memory.
+/// Nothing if it is no such packet. `bytes` becomes the part of the memory that the packet carries.
 [[nodiscard]] std::optional<RemotePacket> read_remote(std::span<const std::byte>& bytes) noexcept;
 
 }  // namespace mpi_channel

@@ -6,7 +6,7 @@
 ///
 ///     Fabric ← Domain ← Endpoint, AddressVector, CompletionQueue, Counter, MemoryRegion
 ///
-/// One that another still uses is not closed (-FI_EBUSY): an endpoint's queues, counters and
+/// An object that another still uses is not closed (-FI_EBUSY): an endpoint's queues, counters and
 /// addresses, a domain's objects, a fabric's domains.
 ///
 /// An endpoint is one rank of a ring: it joins when it is enabled, as the ring's environment says

@@ -62,9 +62,9 @@ public:
     [[nodiscard]] bool is_offered() const noexcept { return offered_; }
     /// Puts the oldest unread message in.
     RMEM_API void offer() noexcept;
-    /// Takes it back out. False: somebody has read it, and it is no longer in the pool.
+    /// Takes it back out. Returns false if a reader has taken it, out of the pool, too.
     [[nodiscard]] bool take_back(int descriptor) noexcept;
-    /// Whether somebody has read what was offered.
+    /// Whether a reader has taken what was offered.
     [[nodiscard]] bool was_read() noexcept;
     [[nodiscard]] bool is_closed() const noexcept;  ///< by all who had it
 
@@ -103,7 +103,7 @@ public:
     bool is_nonblocking = false;  ///< as it was when last looked at
     bool has_ended = false;
     // Of the service, with its `lifecycle_mutex_`:
-    bool is_ending = false;  ///< somebody does that
+    bool is_ending = false;  ///< a thread does that
     bool is_served = false;  ///< by the engine
 
 private:

@@ -116,7 +116,7 @@ struct Frame {
     return word;
 }
 
-/// False: it is none, or holds less than it says.
+/// Returns false if it is no frame, or holds less than its header says.
 [[nodiscard]] inline bool parse(const std::byte* bytes, std::size_t size, Frame& frame) noexcept {
     if (size < kHeaderBytes) return false;
     frame.header = Header::from(load_word(bytes));

@@ -53,7 +53,7 @@ void GoBackNSender::measure(std::int64_t round_trip) noexcept {
 
 void GoBackNSender::on_ack(std::uint32_t awaited, bool gap, std::int64_t now) {
     const std::uint32_t acknowledged = awaited - first_;
-    if (acknowledged > ever_sent_) return;  // old, or of nobody who counts
+    if (acknowledged > ever_sent_) return;  // old, or invalid
     if (sampling_ && static_cast<std::int32_t>(awaited - sample_) > 0) {
         measure(now - sample_ns_);
         sampling_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes: the Message Dispatcher Routine, and dp_read.
+// Receiving: the Message Dispatcher Routine, and dp_read.
 #include "ports/dp/service.hpp"
 
 #include "rmem/base/copy.hpp"

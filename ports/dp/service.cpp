@@ -115,7 +115,7 @@ void Service::await_endings() {
     }
 }
 
-/// All have closed the descriptor. What it still has on its way is waited for without
+/// All have closed the descriptor. Its datagrams under way are waited for without
 /// `lifecycle_mutex_`: others open and close meanwhile.
 void Service::end(std::uint64_t id) {
     Endpoint* const e = begin_end(id);
@@ -133,7 +133,7 @@ void Service::end(std::uint64_t id) {
     while (!remove(*e)) ::sched_yield();  // until those that are in it have gone
 }
 
-/// Null: somebody else ends it, or has.
+/// Null if another thread ends it, or has ended it.
 Endpoint* Service::begin_end(std::uint64_t id) {
     std::unique_lock lifecycle_lock(lifecycle_mutex_);
     const auto it = endpoints_.find(id);

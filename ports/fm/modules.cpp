@@ -72,7 +72,7 @@ int Modules::add(::dl_phdr_info* info, std::size_t, void* list) noexcept {
         m.code_bytes = end - code;
         m.id = hash(id.empty() ? bytes_at(code, m.code_bytes) : id, rmem::Fnv1a::kStart);
     }
-    // Offsets have 32 bits. What is larger keeps its place, and has no code that can be told.
+    // Offsets have 32 bits. A larger module keeps its place, and has no code that can be told.
     if (m.code + m.code_bytes - m.base > std::numeric_limits<std::uint32_t>::max())
         m.code_bytes = 0;
     try {

@@ -96,7 +96,7 @@ void Network::take_hello(unsigned from, std::span<const std::byte> frame) {
     fm2_->meet(from, hello);
 }
 
-/// An incarnation of the node has ended. What was sent to it is lost; what came from it ends only
+/// An incarnation of the node has ended. Frames to it are lost; its own frames end only
 /// if no newer one has spoken. That a node has left is no news unless something is lost with it.
 void Network::end(unsigned node) {
     Peer& p = peers_[node];

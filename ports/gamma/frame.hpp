@@ -35,7 +35,7 @@ enum Flag : unsigned {
     kParts = 1,      ///< one of several frames of a message
     kBroadcast = 2,  ///< of the stream to a whole group
     kAnswer = 4,     ///< a hello that asks for none
-    kFailed = 8      ///< a barrier that somebody did not come to
+    kFailed = 8      ///< a barrier that a member did not come to
 };
 
 inline constexpr unsigned kPorts = 256;

@@ -237,7 +237,7 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
     return result;
 }
 
-/// A buffer of the own partition; while there is none, what comes is taken in until the deadline.
+/// Returns a buffer of the own partition; while none is free, takes in messages until the deadline.
 int Process::compose(std::size_t bytes, void*& composed, Deadline deadline) {
     int result = endpoint_->compose(bytes, &composed);
     if (result != BBP_EAGAIN) return result;

@@ -9,7 +9,7 @@
 ///
 /// Waiting: it polls as long as something moves and a while longer (not at all where endpoints and
 /// daemon are more than the processors), then yields for kYieldNs, then sleeps until a program
-/// rings, a frame comes or somebody connects. Programs pay one predicted branch for that.
+/// rings, a frame comes or a program connects. Programs pay one predicted branch for that.
 ///
 /// Where the others of a ring drop the node (it was silent for too long: starved, or cut off),
 /// pairings with their endpoints end, as when they die, and the daemon takes part again by a new

@@ -7,7 +7,7 @@
 /// The program sends one Request and gets one Reply; a granted one brings the descriptor of the
 /// endpoint's memory with it (SCM_RIGHTS). From then on a packet of one byte wakes the daemon, and
 /// the end of the connection, by whatever cause, destroys the endpoint. There is no request that
-/// names an endpoint, so nobody can ask for another's.
+/// names an endpoint, so no user can ask for another's.
 
 #include "ports/munet/endpoint_memory.hpp"
 

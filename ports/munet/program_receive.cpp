@@ -98,7 +98,7 @@ inline void Program::copy_out(void* to, std::uint32_t at, std::size_t skip,
         std::memcpy(static_cast<std::byte*>(to) + first, memory_.line(0), bytes - first);
 }
 
-/// Who sent it; a place that has a new holder begins again.
+/// The sender; a place that has a new holder begins again.
 inline Program::Source& Program::source_of(Control control, std::uint64_t origin) {
     Source& source = sources_[std::min<std::size_t>(control.index, sources_.size() - 1)];
     if (source.origin == origin) [[likely]]

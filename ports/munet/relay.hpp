@@ -16,7 +16,7 @@
 ///             to a Kind::open until one of the two endpoints is closed or a node is lost
 /// Invariants
 ///   - Nothing is believed that an endpoint's memory says: a descriptor's control word is read
-///     once; slots, places, positions and counts are the relay's own. What cannot be is counted and
+///     once; slots, places, positions and counts are the relay's own. A bad value is counted and
 ///     dropped, and costs its author alone.
 ///   - Of what a slot sent no more is under way than its share: sent - returned <= share. So the
 ///     places of an endpoint never need more than its receive buffer, whatever senders do, as long

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The descriptors of a library that runs in somebody else's process.
+/// The descriptors of a library in a program's process.
 ///
 /// Their numbers are above those of the standard streams: a program that was started with these
 /// closed may print, and what it prints would go into whatever has their numbers. Nothing in the

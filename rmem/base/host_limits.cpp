@@ -28,7 +28,7 @@ std::optional<std::uint64_t> number_in(const std::string& file) {
     return number;
 }
 
-/// Of a line "name number"; 0: there is none.
+/// The number of a line "name number"; 0 if there is none.
 std::uint64_t field_of(const std::string& text, const std::string& name) {
     const auto at = ("\n" + text).find("\n" + name + " ");
     if (at == std::string::npos) return 0;

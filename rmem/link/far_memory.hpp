@@ -10,7 +10,7 @@
 ///     while (auto ended = far.progress()) …   at both, until neither has anything under way
 ///     far.withdraw(*place)               at the sender, when the receiver has told it
 ///
-/// Who sends long messages asks through FarMemory and knows no network; tests give one of their own
+/// The senders of long messages use FarMemory and know no network; tests give one of their own
 /// (rmem/link/fabric/fabric_memory.hpp is the real one).
 ///
 /// Trust: places and names are others' words. What is read goes into no more room than the caller

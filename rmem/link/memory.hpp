@@ -32,11 +32,11 @@
 ///   price, a link may offer both in one (PostsWhole): `post(offset, words, count)`, of up to
 ///   kMostPostWords, of which the first is there last.
 /// Hints
-///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer,
-///   its lines are taken from the reader that read them last, so that the store need not wait for
-///   them.
-///   `expect_read(offset, bytes)`: this has been announced, and its reader comes for it. Where a
-///   load fetches lines from their writer's cache, they go to meet it.
+///   `expect_write(offset, bytes)`: these bytes are probably written next. Where a store is the
+///   transfer, their cache lines are fetched from the last reader now, so that the store need not
+///   wait.
+///   `expect_read(offset, bytes)`: these bytes have been announced, and are read next. Where a load
+///   fetches cache lines from the writer, the writer pushes them out now.
 /// Propagation
 ///   A link that does not time each write by itself (kReplicated is false) is given samples:
 ///   `stamp` just before a post_word, with what it will write, and `seen` by the rank that awaited

@@ -19,7 +19,7 @@ namespace rmem {
 
 class RMEM_API OutputFile {
 public:
-    /// Makes the file, readable by its owner alone, as the ring is. One that is there is replaced
+    /// Makes the file, readable by its owner alone, as the ring is. One of that name is replaced
     /// only if `replace`, and keeps its mode.
     OutputFile(std::string path, bool replace);
     ~OutputFile();

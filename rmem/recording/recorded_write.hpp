@@ -21,7 +21,7 @@ struct RecordingInfo {
     std::int64_t start_wall_ns = 0;  ///< since 1970, UTC
     std::int64_t start_ns = 0;
 
-    /// The wall clock at a write's time, as if nobody had set that clock since the start. No sum
+    /// The wall clock at a write's time, as if it had not been set since the start. No sum
     /// of a damaged file's times overflows.
     std::int64_t wall_ns(std::int64_t time_ns) const noexcept;
 };

@@ -59,7 +59,7 @@ inline constexpr std::uint32_t kAllNodes = ~std::uint32_t{0};  ///< but the send
 
 inline constexpr unsigned kBitsPerChunk = 32;  ///< of the marks, a bit for each word
 
-/// What a register holds: its words, in one write.
+/// A register's words, in one write.
 struct SentInterrupt {
     std::uint32_t to = 0;  ///< a node, or kAllNodes
     std::uint32_t value = 0;

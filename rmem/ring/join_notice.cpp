@@ -26,7 +26,7 @@ void JoinNotice::tell(unsigned rank, const std::string& ring,
     try {
         const std::string line =
             fmt::format("rmem: rank {} of ring '{}' is waiting for {}\n", rank, ring, missing);
-        // What nobody can read need not be written.
+        // Without a reader nothing is written.
         [[maybe_unused]] const auto written = ::write(descriptor_, line.data(), line.size());
     } catch (...) {  // no memory for a line is no reason to fail
         return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Shared memory, mapped between two pages that nobody may touch.
+/// Shared memory, mapped between two pages that no program may touch.
 ///
 /// A program that stores past either end is ended by the signal that an overrun deserves, and
 /// changes nothing of what happens to be mapped next: another node's memory, a segment's header.

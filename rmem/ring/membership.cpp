@@ -162,7 +162,7 @@ void await_claims(const Ring& ring, unsigned own) {
 /// How much of all logs a bank has; one that is there in part has nothing to give.
 std::uint64_t progress_of(const Ring& ring, unsigned node) {
     std::uint64_t all = 0;
-    // relaxed is enough: nobody takes part
+    // relaxed is enough: no rank takes part
     if (is_in_part(ring.node(node).present.load(std::memory_order_relaxed))) return all;
     for (unsigned r = 0; r < ring.config().seats(); ++r) {
         all += applied_of(ring, node, r);

@@ -34,7 +34,7 @@ struct NodeBoard {
     /// How many threads of the engine's process sleep: who gives it work rings its bell.
     alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
     std::atomic<std::uint32_t> kind;  ///< EngineKind
-    std::atomic<std::uint32_t> pid;   ///< 0: it has ended, or nobody has run it
+    std::atomic<std::uint32_t> pid;   ///< 0: it has ended, or has not run
     /// The membership epoch: counts the node's joins and ends, over all engines; odd while the node
     /// is a member. A program that has opened in one epoch sees all others as dead in the next.
     std::atomic<std::uint32_t> membership_epoch;

@@ -177,7 +177,7 @@ public:
                                          Mapping::Access access = Mapping::Access::load_and_store);
 
     ~Ring();
-    /// This process is no member any more; the last one removes the segment. What is mapped stays.
+    /// This process leaves; the last member removes the segment. The mapping stays.
     void leave() noexcept;
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;

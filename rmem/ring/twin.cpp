@@ -101,7 +101,7 @@ Twin::~Twin() {
     if (hold_->held()) leave();  // else it is of the parent of this process
 }
 
-/// Its memory stays with the segment where somebody may still store into it.
+/// Its memory stays with the segment where a program may still store into it.
 void Twin::leave() noexcept {
     // relaxed is enough, twice: await_appliers() makes them see it
     ring_.node(node_).keeps_twin.store(0, std::memory_order_relaxed);
@@ -130,7 +130,7 @@ bool Twin::await_appliers(Deadline deadline) noexcept {
     return true;
 }
 
-/// What nobody has touched is zeros in both.
+/// Words that were never touched are zeros in both.
 bool Twin::copy_bank(Deadline deadline) {
     const std::size_t size = ring_.config().user_bytes;
     TouchedPart touched(ring_, node_);

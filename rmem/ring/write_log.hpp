@@ -118,7 +118,7 @@ public:
     [[nodiscard]] bool fits(std::uint64_t units) const noexcept {
         return head_ + units + kMaxPad <= limit_;
     }
-    /// Everybody has read what lies below `position`.
+    /// All readers have read what lies below `position`.
     void reclaim(std::uint64_t position) noexcept;
 
     /// Adds a record and publishes it. `words` are `record.words` words at any alignment. The

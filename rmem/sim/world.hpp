@@ -159,7 +159,7 @@ private:
         std::uint64_t finished = 0;      ///< the last own write that came round or was lost
         std::unique_ptr<Counters> link;  ///< of the bank
         std::unique_ptr<Histogram> propagation;
-        std::unique_ptr<NodeInterrupts> interrupts;  ///< once somebody has asked for some
+        std::unique_ptr<NodeInterrupts> interrupts;  ///< once a program has asked for some
     };
     struct Rank {
         unsigned node = 0;
@@ -262,7 +262,7 @@ private:
     std::int64_t bound_ns_;
     std::int64_t now_ns_ = 0;
     std::int64_t horizon_ns_ = 0;     ///< from here on the running process must look who is next
-    std::int64_t limit_ns_ = kNever;  ///< nobody runs on beyond it
+    std::int64_t limit_ns_ = kNever;  ///< no process runs on beyond it
     std::uint64_t order_ = 0;
     std::vector<Node> nodes_;
     std::vector<Rank> ranks_;

@@ -55,7 +55,7 @@ public:
         Hold(const Hold&) = delete;
         Hold& operator=(const Hold&) = delete;
 
-        /// Whether somebody waits to store.
+        /// Whether a thread waits to store.
         [[nodiscard]] bool is_awaited() const noexcept {
             return captured_ != nullptr && captured_->lock_.is_awaited();
         }

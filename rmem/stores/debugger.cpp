@@ -26,7 +26,7 @@ public:
     Lines(const Lines&) = delete;
     Lines& operator=(const Lines&) = delete;
 
-    /// Null: there is none any more.
+    /// Null if there is no further one.
     char* next() noexcept {
         std::memmove(text_.data(), text_.data() + used_, held_ - used_);
         held_ -= used_;

@@ -215,7 +215,7 @@ std::optional<Copy> copy_of(std::span<const std::byte> code, const Decoded& deco
         copy.length = decoded.in.length;
         if (place.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
             copy.by = number_of(place.mem.base);
-        // The stack is none of its own, and what is not by a register is by a whole address.
+        // By a register, but not the stack's, as the copy has another stack; or by a whole address.
         const bool is_known = copy.by == kNoGeneral ? raw.disp.size == 64 : copy.by != kRsp;
         return is_known ? std::optional(copy) : std::nullopt;
     }

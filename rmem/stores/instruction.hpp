@@ -45,8 +45,8 @@ protected:
 
 enum class Outcome {
     performed,
-    unknown,   ///< nothing was changed: no store into the view, or none that can be told
-    overruns,  ///< nothing was changed: a store that begins in the view and ends behind it
+    unknown,   ///< nothing was changed: not a store into the view, or not one known here
+    overruns,  ///< nothing was changed: the store begins in the view and ends behind it
 };
 
 /// The instruction that `code` begins with, before which the program stands. `is_next`: the

@@ -103,7 +103,7 @@ private:
     std::mutex mutex_;                                         ///< the sync words
     std::vector<std::pair<std::size_t, std::uint64_t>> sync_;  ///< blocks, and words in them
     std::atomic<std::uint64_t> begun_{0}, finished_{0};        ///< looks
-    std::atomic<std::uint64_t> awaited_{0};                    ///< the look that somebody waits for
+    std::atomic<std::uint64_t> awaited_{0};                    ///< the look that a thread waits for
     HelperThread thread_;                                      // last: it uses all of this
 };
 

@@ -324,7 +324,7 @@ void WireModel::State::expect(std::uint32_t index, std::uint16_t id, std::uint64
     push(WireEventKind::delivery, head + tail_[words], id, index, detail);
 }
 
-/// What the end of a write is for the node that it comes to; nothing: it does not have it.
+/// What becomes of a write at the node where its end arrives; nothing if the node lacks the write.
 std::optional<WireOutcomeKind> WireModel::State::kind_of(const WireEvent& delivery) const noexcept {
     const Packet& packet = packets_[delivery.packet];
     const Record& record =

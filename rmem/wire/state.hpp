@@ -101,7 +101,7 @@ struct WireNode {
     std::uint32_t own_words = 0;
     std::uint64_t pace = 0;     ///< no own packet starts earlier, even alone
     std::uint64_t paid_at = 0;  ///< when the link's packets and their gaps are paid for
-    std::uint64_t turn_at = 0;  ///< when everybody seen has had a turn
+    std::uint64_t turn_at = 0;  ///< when every transmitter seen has had a turn
     std::array<std::uint64_t, kMaxNodes / 64> seen{};  ///< origins, since the last own packet
     std::array<std::uint64_t, kMaxNodes / 64> seen_before{};  ///< in the interval before
     std::uint64_t seen_cost = 0;

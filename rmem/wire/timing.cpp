@@ -80,7 +80,7 @@ constexpr TimingProfile rfm5565() {
     return p;
 }
 
-/// The basis that options turn into a card; without a line rate it is none.
+/// The basis that options turn into a card; without a line rate it is no card yet.
 constexpr TimingProfile custom() {
     TimingProfile p;
     p.bits_per_byte = 8;

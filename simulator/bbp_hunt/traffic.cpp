@@ -67,7 +67,7 @@ void Traffic::run(rmem::sim::Process& process) {
     settle(me);
     check_buffers(me, buffers);
     ++finished_;
-    // Nobody leaves while others may still need an answer.
+    // No rank leaves while another may still need an answer.
     while (!enough() || finished_ < Scenario::kRanks) {
         unsigned alive = 0;
         for (unsigned r = 0; r < Scenario::kRanks; ++r) alive += ledger_.is_alive(r) ? 1U : 0U;

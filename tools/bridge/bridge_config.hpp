@@ -5,7 +5,7 @@
 /// full.
 ///
 /// Errors: `rmem::Error(invalid_argument)`: the sentence names the file, the object in it, what was
-///   found and what to give. What a ring must be asked for (its size) is checked when it is open.
+///   found and what to give. Facts of the ring itself (its size) are checked when it is open.
 /// Thread safety: values and functions. Units: bytes.
 
 #include "bridge/receiver.hpp"

@@ -118,7 +118,7 @@ void LineSocket::accept(std::int64_t now_ns) {
     }
 }
 
-/// Who has shown the key stays as long as others have not.
+/// An end that has shown the key stays as long as no other end has.
 void LineSocket::make_room() {
     RMEM_CHECK(newcomers_.size() <= kMostNewcomers);
     const auto weight = [this](const Connection& one) {

@@ -4,7 +4,7 @@
 /// A reflective memory card, as the litmus tests use it: what all of them have, and options.
 ///
 /// An adapter puts a card's own interface behind it and adds nothing: no order, no retry but the
-/// waiting for room, no cache. What it would hide could not be found.
+/// waiting for room, no cache: a fault that it hid could not be found.
 ///
 /// Thread safety: one thread.
 /// Units: bytes from the memory's begin, nanoseconds.

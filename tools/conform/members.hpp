@@ -41,7 +41,7 @@ public:
 
     /// Returns when all are in the same run.
     void join();
-    /// Returns when all have come here. What they wrote before is there, if the card keeps order.
+    /// Returns when all members are here. Their earlier writes are there, if the card keeps order.
     void meet();
     /// Everybody's, by member.
     std::vector<Finding> exchange(const Finding& own);

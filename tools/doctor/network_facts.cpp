@@ -144,7 +144,7 @@ std::vector<Route> all_routes(const udp::Endpoints& endpoints) {
 
 // ---- Hearing
 
-/// A port that no socket of this host has; 0: there is none.
+/// A port that no socket of this host has; 0 if there is none.
 std::uint16_t free_port() {
     const rmem::Descriptor asker = plain_socket();
     const sockaddr_in any = socket_address({});

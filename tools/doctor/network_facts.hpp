@@ -71,7 +71,7 @@ struct NetworkFacts {
     std::vector<std::string> refusals;
 };
 
-/// The interface that multicast takes by RMEM_INTERFACE or the host's routes; null: there is none.
+/// The interface that multicast takes by RMEM_INTERFACE or the host's routes; null if none.
 const HostInterface* used_interface(const NetworkFacts& facts);
 
 NetworkFacts gather_network_facts();

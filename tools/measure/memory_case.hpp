@@ -31,7 +31,7 @@ struct Shared {
     alignas(64) std::atomic<std::uint32_t> arrived;
     alignas(64) std::atomic<std::uint32_t> generation;
     alignas(64) std::atomic<std::uint32_t> line;   ///< the floor of a word to and fro
-    alignas(64) std::atomic<std::uint32_t> other;  ///< of a plain store: nobody reads it
+    alignas(64) std::atomic<std::uint32_t> other;  ///< of a plain store, which is never read
     alignas(64) std::atomic<std::int64_t> start_ns;
     std::atomic<std::int64_t> times[rmem::kMaxNodes];
     std::atomic<std::int64_t> counts[rmem::kMaxNodes];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store costs its writer, and how long a word is on its way.
+// The cost of a store for its writer, and a word's time on the way.
 #include "tools/measure/floor.hpp"
 #include "tools/measure/memory_case.hpp"
 
@@ -39,7 +39,7 @@ void pause_for(std::int64_t ns) {
 
 // ---- The cost of a store
 
-/// What the other node's program does while node 0 stores into kPing.
+/// The other node's program while node 0 stores into kPing.
 struct Other {
     const char* name;
     void (*run)(Case&);

@@ -264,7 +264,7 @@ void frames(Case& it) {
 
 // ---- Start and idleness
 
-/// What a process has used: processor time, and how often it was switched in.
+/// A process's use: processor time, and how often it was switched in.
 struct Used {
     std::int64_t ns, switches;
     static Used now() {

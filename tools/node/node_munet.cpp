@@ -19,7 +19,7 @@ constexpr std::int64_t kJoinNs = 30'000'000'000;
 
 using ports::munet::Daemon;
 
-/// This node's rank of its ring; it waits for nobody.
+/// This node's rank of its ring; it waits for no other.
 std::unique_ptr<billboard::Endpoint> join(std::shared_ptr<rmem::Ring> ring, unsigned node) {
     billboard::Settings settings = billboard::Settings::read();
     settings.awaits_others = false;

@@ -7,7 +7,7 @@ namespace tools {
 
 namespace {
 
-// A manager that does not listen is none of our business.
+// If the manager does not listen, the node goes on without it.
 void tell(const std::string& what) {
     static_cast<void>(::sd_notify(0, what.c_str()));
 }

@@ -44,7 +44,7 @@ public:
     virtual void look_first_at(std::size_t, std::size_t) {}
     /// Nanoseconds between two looks.
     virtual std::int64_t interval_ns() const = 0;
-    /// Whether somebody is there who may write. A few system calls.
+    /// Whether a process is there that may write. A few system calls.
     virtual bool has_writers() const = 0;
 };
 

@@ -44,7 +44,7 @@ class LabelledOutput {
 public:
     explicit LabelledOutput(unsigned ranks);
 
-    /// False once nobody reads the descriptor any more.
+    /// Returns false once the descriptor has no reader any more.
     bool line(unsigned rank, int fd, std::string_view text, bool whole);
     /// Ends a prompt that is there, before something else is printed.
     void finish_line();
@@ -58,7 +58,7 @@ private:
     int open_fd_ = -1;
 };
 
-/// Writes all of it; false when nobody reads.
+/// Writes all of it; returns false if there is no reader.
 bool write_all(int fd, std::string_view text);
 
 }  // namespace tools

@@ -46,7 +46,7 @@ public:
     void node_died(unsigned node, pid_t pid);
     /// The others are told to end, because one has failed.
     void ending(const std::vector<unsigned>& ranks, int signal, std::int64_t grace_ns);
-    /// Some have ended, others run on, and nobody has printed anything for that long.
+    /// Some ranks have ended, and the rest have printed nothing for that long.
     void silent(const std::vector<unsigned>& ended, const std::vector<unsigned>& running,
                 std::int64_t for_ns);
     void passed_on(int signal, const std::vector<unsigned>& ranks, bool again_kills);

@@ -157,7 +157,7 @@ void Server::run(const StopSignals& stop) {
 void Server::watch(Connection& connection, bool wants_input, bool has_output) {
     connection.slot = polled_.size();
     const int events = (wants_input ? POLLIN : 0) | (has_output ? POLLOUT : 0);
-    // An end that nobody would look at now is none yet.
+    // An end counts only where something is to be read or written.
     polled_.push_back({events == 0 ? -1 : connection.fd(), static_cast<short>(events), 0});
 }
 
@@ -308,7 +308,7 @@ void Server::serve(Client& client, std::int64_t now_ns) {
     }
     session.run(now_ns);
     if (!client.has_ended && !client.calls->send(session.answers())) client.has_ended = true;
-    // What it sent before is done yet; nobody is there for the answers.
+    // What it sent before is done yet; the client does not read the answers.
     if (client.has_ended) session.answers().sent(session.answers().left().size());
 }
 

@@ -35,7 +35,7 @@ void write_with_patience(rmem::Node& node, std::uint64_t offset, std::span<const
 void write_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
                      std::uint64_t offset, const std::vector<std::byte>& bytes);
 
-/// Into every bank of a ring in which nobody is to be told.
+/// Into every bank of a ring in which no rank is to be told.
 void store_in_all_banks(const rmem::Ring& ring, std::uint64_t offset,
                         const std::vector<std::byte>& bytes);
 

@@ -22,7 +22,7 @@ std::string rank_state(const rmem::Ring& ring, unsigned rank);
 /// Ranks held by a live process.
 unsigned live_ranks(const rmem::Ring& ring);
 
-/// "alive", "kept" (nobody is there; made to stay) or "dead".
+/// "alive", "kept" (empty, and made to stay) or "dead".
 const char* ring_state(const rmem::Ring& ring);
 
 /// One line's worth: name, state (that of ring_state(), or broken), members, link, sizes. Never

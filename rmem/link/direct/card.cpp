@@ -45,7 +45,7 @@ void DirectCard::write(std::size_t offset, const void* from, std::size_t bytes) 
         tell(offset, bytes);
 }
 
-/// Nobody sleeps for a register, nor are its lines counted as watched.
+/// No thread sleeps for a register, and its lines are not counted as watched.
 void DirectCard::send(unsigned number, const SentInterrupt& sent) {
     const std::size_t offset = config().register_offset(node_, number);
     store_block(bank_ + offset, &sent, sizeof sent);

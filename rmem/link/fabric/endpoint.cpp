@@ -442,7 +442,7 @@ void Endpoint::take_piece(std::span<std::byte> bytes) noexcept {
     }
 }
 
-/// Who speaks can be reached again, and in a new incarnation perhaps elsewhere. Both numbers are
+/// A node that speaks can be reached again, perhaps at another address. Both numbers are
 /// what it says itself, and no more than hints.
 void Endpoint::note_origin(std::span<const std::byte> datagram) noexcept {
     if (datagram.size() < udp::kHeaderBytes) return;

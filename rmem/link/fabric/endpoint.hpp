@@ -68,7 +68,7 @@ public:
     bool send(std::span<const std::byte> datagram) noexcept override;
     void queue(std::span<const std::byte> datagram) noexcept override;
     std::size_t flush() noexcept override;
-    /// A number is an address here: nobody hears it.
+    /// A number is an address here: no node hears it.
     void send_to_namesakes(std::span<const std::byte>) noexcept override {}
     Datagrams receive() noexcept override;
     void has_taken(std::span<const std::byte> datagram) noexcept override;

@@ -57,7 +57,7 @@ Info hints_for(const std::string& provider, bool is_wish) {
     return hints;
 }
 
-/// Null: there is none.
+/// Null if there is none.
 Info ask(const fi_info* hints, const char* node, const char* service) {
     const KeptSignals kept;
     fi_info* found = nullptr;

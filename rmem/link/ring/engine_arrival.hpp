@@ -77,7 +77,7 @@ public:
 
     InterruptBoard& interrupts() noexcept { return interrupts_; }
     const InterruptBoard& interrupts() const noexcept { return interrupts_; }
-    /// Whether somebody wants to know when each write came.
+    /// Whether a watcher wants to know when each write came.
     bool is_watched() const noexcept { return checker_ || hook_; }
     void set_hook(ViolationHook hook) { hook_ = std::move(hook); }
     const ViolationHook& hook() const noexcept { return hook_; }

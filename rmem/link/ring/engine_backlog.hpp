@@ -21,7 +21,7 @@ public:
     EngineBacklog(EngineNode& own, EngineWire& wire, EngineLogs& logs, EngineTransit& transit)
         : own_(own), wire_(wire), logs_(logs), transit_(transit) {}
 
-    /// A turn of records begins. `is_watched`: somebody wants to know when each write came.
+    /// A turn of records begins. `is_watched`: a watcher wants to know when each write came.
     void begin(bool is_watched);
     /// The next record, in the order of their times. False: nothing is known of the wire, or a
     /// fault makes it late.

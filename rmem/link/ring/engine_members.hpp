@@ -71,7 +71,7 @@ private:
         unsigned node = kNoNode;
         std::uint32_t dead = 0;  // its incarnation that was found dead
         bool alive = false;      // as far as we know
-        Hint<bool> seen_alive;   // when somebody last looked
+        Hint<bool> seen_alive;   // when a thread last looked
     };
 
     bool anyone_lacks(unsigned rank, std::uint64_t position) const noexcept;
@@ -91,7 +91,7 @@ private:
     std::int64_t next_tick_ns_ = 0;
     std::uint64_t bypassed_ = 0;
     Counter<unsigned> next_rank_;
-    Hint<std::int64_t> seen_ns_;  // when somebody last looked at them
+    Hint<std::int64_t> seen_ns_;  // when a thread last looked at them
 };
 
 }  // namespace rmem

@@ -65,7 +65,7 @@ void RingEngineThread::look() {
     runs_ = engine_.runs();
 }
 
-/// Somebody waits for this node to have what was written.
+/// A rank waits until this node has what was written.
 void RingEngineThread::catch_up() {
     const std::int64_t end = now_ns() + kCatchUpNs;
     while (engine_.run(RingEngine::Caller::helper) && engine_.lacks_writes()) {
@@ -137,7 +137,7 @@ bool RingEngineThread::has_processor_to_spare(std::int64_t now) {
     return false;
 }
 
-/// Until the time is over, or somebody calls; true: that. It does not sleep if more than `written`
+/// Returns true if called, false when the time is over. It does not sleep if more than `written`
 /// is in the logs.
 bool RingEngineThread::sleep(State state, std::int64_t longest_ns, std::uint64_t written) {
     const bool always = is_always();

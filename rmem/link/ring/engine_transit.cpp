@@ -58,7 +58,7 @@ bool EngineTransit::await(std::int64_t end_ns) {
     return true;
 }
 
-/// Looks up the next write that comes to a bank, until that time. False: there is none, or
+/// Looks up the next write that comes to a bank, until that time. False if there is none, or
 /// something has to be done before it.
 bool EngineTransit::prepare(EngineArrival::Coming& coming, std::int64_t until_ns) const {
     const unsigned origin = outward_.brings() ? own_.node : EngineMembers::kNoNode;

@@ -268,7 +268,7 @@ bool RingMemory::room(std::size_t bytes) {
     return granted;
 }
 
-/// For writes that nobody asked room for.
+/// For writes whose writer asked for no room.
 void RingMemory::wait_for_log(std::uint64_t units) {
     for (reclaim(); !log_.fits(units); reclaim()) {
         wake_behind(log_.head());

@@ -198,9 +198,9 @@ private:
     const bool fifo_loses_;
     std::uint32_t queued_ = 0;       ///< words in the FIFO, at most
     std::int64_t queued_at_ns_ = 0;  ///< when that was looked up
-    unsigned refused_ = 0;           ///< how often in turn the engine was held by somebody else
+    unsigned refused_ = 0;           ///< how often in turn another thread held the engine
     unsigned unrun_ = 0;             ///< calls of progress()
-    unsigned slept_ = 0;             ///< sleeps that nobody ended
+    unsigned slept_ = 0;             ///< sleeps that no rank ended
 
     std::vector<std::uint32_t> dead_epoch_;  ///< of each node: its `present` when it was found dead
     std::int64_t next_liveness_ns_ = 0;

@@ -16,7 +16,7 @@ constexpr std::uint32_t kNobody = UINT32_MAX;
 /// Keeps their draws apart from those that decide on the writes of the rank of the node's number.
 constexpr std::uint64_t kOfDatagrams = 0x736d'6172'6761'7461;
 
-/// Who sent it, by its own word; kNobody when it has no header of this link, or names no node.
+/// The sender that its header names; kNobody if it has no header of this link, or names no node.
 std::uint32_t origin_of(std::span<const std::byte> datagram) noexcept {
     if (datagram.size() < kHeaderBytes || load<std::uint32_t>(datagram.data()) != kMagic) {
         return kNobody;

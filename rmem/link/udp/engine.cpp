@@ -25,7 +25,7 @@ constexpr unsigned kMostReceives = 4;          // calls in one run
 constexpr unsigned kMostTaken = 256;           // in one turn
 constexpr std::int64_t kServeNs = 50'000'000;  // after a request of a node that joins
 
-/// Nobody's incarnation before may have the same: the wall clock, in nanoseconds.
+/// No earlier incarnation may have the same: the wall clock, in nanoseconds.
 std::uint64_t new_incarnation() {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
@@ -342,7 +342,7 @@ void Engine::send_filled() noexcept {
     carrier_->flush();
 }
 
-/// Who takes it on this host likes to run there (rmem/link/udp/neighbours.hpp).
+/// A process of this host that takes its datagrams runs best there (rmem/link/udp/neighbours.hpp).
 void Engine::show_processor() noexcept {
     const int processor = ::sched_getcpu();
     if (processor == processor_) return;
@@ -413,7 +413,7 @@ void Engine::wake_programs() noexcept {
 
 // ---- The core's edge
 
-/// A joining node's bank is nobody's yet, and a node that has left the ring holds up no one.
+/// No rank reads a joining node's bank yet, and a node that has left holds up no other.
 void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     const bool is_member = core_.view().contains(origin);
     heard_from_.set(origin);

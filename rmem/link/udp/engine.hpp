@@ -88,14 +88,14 @@ public:
     using ViolationHook = std::function<void(const BoundViolation&)>;
     static constexpr std::int64_t kKeepNs =
         10'000'000;  ///< at least, between looks at who of this host is alive
-    /// For so long after a write, or less, nobody stands by: its datagram may be lost, and is sent
-    /// again then, if nothing comes and wakes somebody.
+    /// The longest time after a write in which no thread stands by. If its datagram is lost, and no
+    /// other datagram wakes a thread, it is sent again after that time.
     static constexpr std::int64_t kTailNs = 4'000'000;
 
     /// Begins to join. The ring outlives it; `own_rank`: the program's that runs it, none for a
     /// daemon.
     Engine(Ring& ring, EngineSettings settings, EngineKind kind, std::optional<unsigned> own_rank);
-    /// Leaves the ring in good order: nobody waits for this node.
+    /// Leaves the ring in good order: no node waits for this one.
     ~Engine() override;
 
     /// Runs until this node is a member.

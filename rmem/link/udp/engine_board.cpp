@@ -43,7 +43,7 @@ void Engine::keep_carrier(std::int64_t now) {
 }
 
 /// Programs and daemon of this host read it from the board. Where datagrams come from costs time,
-/// so it is asked only while somebody may want to know.
+/// so it is asked only while a process may want to know.
 void Engine::keep_oddities(std::int64_t now) {
     const bool wants_senders = !core_.is_member() || now - odd_ns_ < Oddities::kRecentNs;
     if (wants_senders != carrier_->asks_for_senders()) carrier_->ask_for_senders(wants_senders);

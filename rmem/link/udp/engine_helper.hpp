@@ -74,7 +74,7 @@ public:
         if (!polls_actively_.load(std::memory_order_relaxed)) [[unlikely]]
             begin_watching();
     }
-    /// The times that the helper began because nobody else did.
+    /// The times that the helper began because no other thread did.
     std::uint64_t takeovers() const noexcept { return takeovers_.get(); }
 
 private:

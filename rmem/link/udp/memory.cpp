@@ -457,7 +457,7 @@ bool UdpMemory::flush(Deadline deadline) {
         if (engine_) leave_and_ask();
         if (!await(deadline, is_done)) return false;
     }
-    if (is_over()) return false;  // what was under way is nobody's any more
+    if (is_over()) return false;  // what was under way is lost
     pacing_.on_left(rmem::now_ns());
     counters_.add(LinkCounter::flushes);
     return true;

@@ -65,7 +65,7 @@ public:
     /// Whether a program has committed something for which there is room and that is not consumed.
     [[nodiscard]] bool has_news(Take what) const noexcept;
     /// When the oldest write was made that is in the own log, or in a datagram that has not left;
-    /// kNever: there is none.
+    /// kNever if there is none.
     [[nodiscard]] std::int64_t open_since_ns() noexcept;
     /// Whether all of the own log is committed.
     [[nodiscard]] bool is_committed() noexcept;

@@ -30,8 +30,8 @@
 /// kQuietNs without a commit. A message that the program takes in between is a wait, too, and so is
 /// a write of another node to the users' memory: a program that reads it by plain loads may have
 /// waited for it. So two programs that answer each other never reach it, and nor does one that
-/// keeps a rhythm. That another node tells of room is none: it does so for each message of a stream
-/// that it takes faster than they come.
+/// keeps a rhythm. News of another node's room is no rhythm: it comes with each message of a stream
+/// that the node takes faster than they come.
 ///
 /// When does it look for datagrams? A program that only sends does not look between its messages,
 /// but each kLazyNs; one that answers does not look before its answer, since it looked when the

@@ -52,7 +52,7 @@ public:
     explicit Tap(Ring& ring);
 
     bool is_open() const noexcept { return is_open_; }
-    /// Opens or closes it, by whether somebody listens.
+    /// Opens or closes it, by whether a recorder listens.
     void keep(std::int64_t now) noexcept;
     /// Only while it is open. `words` has the write's words.
     void show(const TappedWrite& write, std::span<const std::byte> words) noexcept;

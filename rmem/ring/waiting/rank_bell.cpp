@@ -110,7 +110,7 @@ void RankBell::signal() noexcept {
 }
 
 void RankBell::clear() noexcept {
-    // Who rings from now on finds 0, and writes. One that was slow may have written after the last
+    // A rank that rings from now on finds 0, and writes. A slow one may have written after the last
     // time: then it is heard for nothing, a few times.
     if (!was_rung() && ++unrung_ % kUnrungARead != 0) return;
     if (!read_.is_ours()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The engine threads of a ring on link `ring`, asleep until somebody writes.
+/// The engine threads of a ring on link `ring`, asleep until a rank writes.
 ///
 /// Where each node's engine applies what others write, a thread of a process that computes has to
 /// be told of the first write after it lay down:

@@ -180,7 +180,7 @@ public:
         end();
         stages_.begin();
     }
-    /// Whether it has slept since it asked to be woken, and nobody has woken it.
+    /// Whether it has slept since it asked to be woken, and was not woken.
     [[nodiscard]] bool sleeps_on() const noexcept {
         return has_slept_ && armed_ && has_fences_ && has_asked();
     }

@@ -55,7 +55,7 @@ public:
 
     explicit WordSleepers(const Ring& ring) noexcept;
 
-    /// Whether somebody may sleep for the word, or watch it, after it was stored.
+    /// Whether a rank may sleep for the word, or watch it, after it was stored.
     [[nodiscard]] bool is_wanted(std::size_t offset) const noexcept {
         light_fence();
         // relaxed is enough: the fence orders it after the store

@@ -215,7 +215,7 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         exchange_->release(node, now);
         say_again(now);
     }
-    // Who is woken by a heartbeat sends its own: so members that do nothing wake together.
+    // A member that a heartbeat wakes sends its own: so idle members wake together.
     const bool is_quiet = status_interval_ns_ >= heartbeat_ns();
     if (is_quiet && status_due_ns_ - now <= heartbeat_ns() / 2) status_due_ns_ = now;
     update_window();
@@ -227,7 +227,7 @@ bool Core::stands_against_ring(std::uint64_t ring_incarnation) const noexcept {
     return ring_incarnation_ < ring_incarnation;
 }
 
-/// False when the view of another member of this ring means that one of the two is none any more.
+/// Returns false if another member's view of this ring shows that one of the two has left it.
 /// Of two that disagree one goes, and both come to the same answer, whichever of them has ended the
 /// other.
 bool Core::agrees(const Header& header, const Status& status, std::int64_t now) {
@@ -309,8 +309,8 @@ void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     RMEM_CHECK_IF(false, others_[origin].incarnation != 0);
     edge_.apply(origin, batch, now);
     if (!taker_) return;
-    // What others give of a node that is gone is in each part that comes from now on. Those here
-    // already lack it, and are right so if it is another ring's.
+    // A batch of a node that is gone: parts that come from now on have it. Written into parts that
+    // are here, it is right if the node is of this ring; else all of them have to come again.
     if (!exchange_->takes(origin)) {
         must_restart_ |= !is_of_ring(origin) && taker_->parts_here() != 0;
         // Older than each answer, but the part is not blank any more.

@@ -8,7 +8,7 @@
 ///   awaited   what others have of it beyond what is here is still taken from them
 ///   heirs     the members that have the stream, too
 /// Invariants: of a node at most one stream is kept that has ended, and of a
-///   member's none is awaited. What was applied of it stays known after it is closed.
+///   member's none is awaited. Its last applied batch stays known after it is closed.
 /// Threads, progress, trust, units: those of rmem/link/udp/protocol/exchange.hpp.
 
 #include "rmem/base/node_set.hpp"

@@ -43,7 +43,7 @@ struct ExchangeCounters {
     std::uint64_t datagrams_sent = 0, datagrams_taken = 0;
     std::uint64_t batches_sent = 0, batches_applied = 0;
     std::uint64_t retransmissions_sent = 0;  ///< because of a NAK
-    std::uint64_t probes_sent = 0;           ///< because nobody answered
+    std::uint64_t probes_sent = 0;           ///< because no node answered
     std::uint64_t naks_sent = 0;             ///< ranges that this node lacked
     std::uint64_t repeated = 0;              ///< batches that came again
     std::uint64_t acks_alone = 0;            ///< datagrams with nothing but acknowledgements

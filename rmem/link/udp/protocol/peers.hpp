@@ -6,7 +6,7 @@
 ///
 /// Invariants
 ///   apply() is called once for each batch of a stream, in its order. Only members are owed
-///   anything. What is deferred, or not published yet, is not acknowledged.
+///   anything. Deferred batches, and those not published yet, are not acknowledged.
 /// Threads, progress, trust, units: those of rmem/link/udp/protocol/exchange.hpp.
 
 #include "rmem/base/node_set.hpp"
