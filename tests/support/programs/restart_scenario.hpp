@@ -253,8 +253,8 @@ private:
         processes_.finish();
     }
 
-    /// Where each has its own. Each word has one writer. Of a program that shares its node with others,
-    /// its death may leave words in that node's bank that had not left.
+    /// Where each has its own. Each word has one writer. Of a program that shares its node with
+    /// others, its death may leave words in that node's bank that had not left.
     void expect_equal_banks() {
         const RestartSettings& settings = course_.settings;
         if (settings.link == "direct" || (settings.daemons && ranks_killed_ != 0)) return;
