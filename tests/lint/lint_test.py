@@ -21,7 +21,6 @@ class Rules(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.addCleanup(setattr, tree, "ROOT", tree.ROOT)
         tree.ROOT = pathlib.Path(folder.name)
-        (tree.ROOT / "rmem").mkdir()
 
     def make(self, name, code):
         file = tree.ROOT / name
@@ -387,9 +386,8 @@ class Layers(Rules):
         return list(lint.includes_go_down())
 
     def test_down_and_within_a_layer_is_right(self):
-        self.assertEqual(
-            self.complaints(rmem_ring_a="rmem/ring/ring.hpp", rmem_wire_a="rmem/base/x.hpp"), []
-        )
+        headers = {"rmem_ring_a": "rmem/ring/ring.hpp", "rmem_wire_a": "rmem/base/x.hpp"}
+        self.assertEqual(self.complaints(**headers), [])
 
     def test_up_is_named_with_its_line(self):
         (complaint,) = self.complaints(rmem_base_a="rmem/ring/ring.hpp")
@@ -428,6 +426,10 @@ class Classes(Rules):
         for most, count in ((12, 0), (11, 1)):
             self.make("tests/sizes.toml", f'[classes]\n"rmem::A" = {most}\n')
             self.assertEqual(len(list(lint.classes_have_one_source())), count)
+        self.make("rmem/b.cpp", "")
+        self.assertIn("no exception", next(lint.classes_have_one_source()))
+        self.make("tests/sizes.toml", "[code]\nrmem = 109\n[tests]\n")
+        self.assertIn("lower that", next(lint.rooms_keep_their_size()))
 
 
 class Columns(Rules):
