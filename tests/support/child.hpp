@@ -4,7 +4,7 @@
 /// A forked process that runs one function, and a ring name that leaves nothing behind.
 ///
 ///     Child other([&] { EXPECT_TRUE(ring->is_alive(0)); });
-///     EXPECT_EQ(other.wait(), 0);
+///     EXPECT_EQ(other.wait(), 0);                            // or both in one: run_in_child()
 ///
 /// All processes of the tests are forked here; one that runs a program calls exec in its function.
 /// The child's exit code is 0 unless a gtest check failed in it (1) or it threw (2); both are
@@ -107,6 +107,13 @@ private:
 
     pid_t pid_ = -1;
 };
+
+/// Runs `body` in a child, which must end well.
+inline void run_in_child(const std::function<void()>& body, const char* file = __builtin_FILE(),
+                         int line = __builtin_LINE()) {
+    const ::testing::ScopedTrace trace(file, line, "in a child");
+    EXPECT_EQ(Child(body).wait(), 0);
+}
 
 /// In a child: it goes on when its parent has died.
 inline void outlive_parent() {
@@ -227,14 +234,13 @@ inline constexpr const char* kNoMount = "this host lets nobody mount, or none bu
 inline bool run_with_mounted(const char* place, const char* options,
                              const std::function<void()>& body) {
     const SharedValue<std::atomic<bool>> is_mounted;
-    Child child([&] {
+    run_in_child([&] {
         if (::unshare(CLONE_NEWNS) != 0) return;
         if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
         if (::mount("none", place, "tmpfs", 0, options) != 0) return;
         *is_mounted = true;
         body();
     });
-    EXPECT_EQ(child.wait(), 0);
     return *is_mounted;
 }
 

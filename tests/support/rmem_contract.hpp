@@ -156,7 +156,7 @@ TEST_P(Contract, a_sentence_is_the_threads_own_and_stays_where_it_is) {
 TEST_P(Contract, a_forked_child_is_told_that_the_node_is_its_parents) {
     const auto a = open(0);
     EXPECT_EQ(rmem_write_word(a.get(), 0, 1), RMEM_OK);
-    Child child([&] {
+    run_in_child([&] {
         EXPECT_EQ(rmem_id(a.get()), 0);
         EXPECT_EQ(rmem_size(a.get()), kBytes);
         for (const int refused : {rmem_write_word(a.get(), 0, 2), rmem_flush(a.get(), 0),
@@ -165,7 +165,6 @@ TEST_P(Contract, a_forked_child_is_told_that_the_node_is_its_parents) {
         EXPECT_EQ(rmem_load(a.get(), 0), 0U);
         EXPECT_EQ(rmem_close(a.get()), RMEM_OK);
     });
-    EXPECT_EQ(child.wait(), 0);
     EXPECT_EQ(rmem_write_word(a.get(), 4, 3), RMEM_OK) << rmem_last_error();
     EXPECT_EQ(word(a, 0), 1U);
     EXPECT_EQ(word(a, 4), 3U);

@@ -3,6 +3,7 @@
 // The lock of the process endpoint: one thread at a time is in, no matter which.
 #include "rmem/base/biased_lock.hpp"
 
+#include "tests/rmem/threads.hpp"
 #include "tests/support/broken.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,6 @@
 #include <atomic>
 #include <csignal>
 #include <thread>
-#include <vector>
 
 namespace rmem {
 namespace {
@@ -48,17 +48,14 @@ TEST(BiasedLock, keeps_a_guest_out_while_the_owner_is_in) {
 TEST(BiasedLock, keeps_other_threads_of_the_program_out_too) {
     Guarded guarded;
     guarded.lock.adopt();
-    std::vector<std::thread> others;
-    for (int t = 0; t < 3; ++t) {
-        others.emplace_back([&] {
-            for (int i = 0; i < kTimes; ++i) guarded.enter_and_count();
-        });
-    }
+    test::Threads others(3, [&](unsigned) {
+        for (int i = 0; i < kTimes; ++i) guarded.enter_and_count();
+    });
     std::thread guest([&] {
         for (int i = 0; i < kTimes / 10; ++i) guarded.visit_and_count();
     });
     for (int i = 0; i < kTimes; ++i) guarded.enter_and_count();
-    for (std::thread& other : others) other.join();
+    others.join();
     guest.join();
     EXPECT_EQ(guarded.plain, 4 * kTimes + kTimes / 10);
 }

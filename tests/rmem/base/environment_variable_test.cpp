@@ -23,10 +23,9 @@ std::string value_of(const char* name) {
     return value == nullptr ? "(unset)" : value;
 }
 
-sim::WorldConfig world_of(unsigned ranks) {
+sim::WorldConfig small_world() {
     sim::WorldConfig config;
     config.ring.name = "simulated";
-    config.ring.nodes = config.ring.ranks = ranks;
     config.ring.user_bytes = 4096;
     return config;
 }
@@ -79,7 +78,7 @@ TEST(EnvironmentVariable, a_variable_that_is_empty_counts_as_unset_where_it_is_a
     EXPECT_STREQ(environment_setting(kName), "7s");
     ::unsetenv(kName);
     EXPECT_EQ(environment_setting(kName), nullptr);
-    auto config = world_of(1);
+    auto config = small_world();
     config.environment[kName] = "";
     config.environment["RMEM_BOUND"] = "1ms";
     sim::World world(config);
@@ -93,7 +92,7 @@ TEST(EnvironmentVariable, a_variable_that_is_empty_counts_as_unset_where_it_is_a
 TEST(EnvironmentVariable, is_the_worlds_in_a_simulated_process_and_the_hosts_never) {
     ::setenv(kName, "7s", 1);
     ::setenv("RMEM_BOUND", "1ms", 1);
-    auto config = world_of(1);
+    auto config = small_world();
     config.environment[kName] = "3s";
     sim::World world(config);
     world.start(0, [](sim::Process& process) {
@@ -106,25 +105,6 @@ TEST(EnvironmentVariable, is_the_worlds_in_a_simulated_process_and_the_hosts_nev
     EXPECT_EQ(value_of(kName), "7s");
     EXPECT_EQ(world.run(), sim::RunEnd::all_ended);
     EXPECT_EQ(value_of(kName), "7s");
-}
-
-TEST(EnvironmentVariable, tells_each_simulated_process_which_rank_of_which_ring_it_is) {
-    sim::World world(world_of(3));
-    unsigned ended = 0;
-    for (unsigned rank = 0; rank < 3; ++rank) {
-        world.start(rank, [rank, &ended](sim::Process& process) {
-            process.sleep(100);  // the others run meanwhile
-            EXPECT_EQ(value_of("RMEM_RANK"), std::to_string(rank));
-            const Environment environment = Environment::read();
-            EXPECT_EQ(environment.ring, "simulated");
-            EXPECT_EQ(environment.node, rank);
-            EXPECT_EQ(environment.ranks, 3U);
-            EXPECT_EQ(environment.link, LinkKind::sim);
-            ++ended;
-        });
-    }
-    EXPECT_EQ(world.run(), sim::RunEnd::all_ended);
-    EXPECT_EQ(ended, 3U);
 }
 
 }  // namespace

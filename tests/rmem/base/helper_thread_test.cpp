@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
 
 constexpr std::int64_t kForeverNs = 3'600'000'000'000;
@@ -66,15 +66,18 @@ struct Pausing {
                             const auto until = [this] { return may_go_on.exchange(false); };
                             while (thread.pause(kForeverNs, until)) ++pauses;
                         }};
+
+    /// Ends a pause, the n-th.
+    void end_pause(unsigned n) {
+        may_go_on = true;
+        thread.wake();
+        while (pauses != n) ::sched_yield();
+    }
 };
 
 TEST(HelperThread, ends_a_pause_at_a_change_that_it_was_woken_for) {
     Pausing pausing;
-    for (unsigned i = 1; i <= 1'000; ++i) {
-        pausing.may_go_on = true;
-        pausing.thread.wake();
-        while (pausing.pauses != i) ::sched_yield();
-    }
+    for (unsigned i = 1; i <= 1'000; ++i) pausing.end_pause(i);
 }
 
 TEST(HelperThread, goes_on_pausing_when_it_is_woken_for_nothing) {
@@ -111,15 +114,10 @@ TEST(HelperThread, ends_its_pause_and_its_other_sleeps_when_its_owner_goes) {
 
 TEST(HelperThread, is_left_alone_by_a_forked_child_that_destroys_the_object) {
     auto pausing = std::make_unique<Pausing>();
-    pausing->may_go_on = true;
-    pausing->thread.wake();
-    while (pausing->pauses == 0) ::sched_yield();
-    test::Child child([&] { pausing.reset(); });
-    EXPECT_EQ(child.wait(), 0);
-    pausing->may_go_on = true;
-    pausing->thread.wake();
-    while (pausing->pauses != 2) ::sched_yield();
+    pausing->end_pause(1);
+    run_in_child([&] { pausing.reset(); });
+    pausing->end_pause(2);
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

@@ -14,19 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
 
-using test::become;
-using test::Child;
-using test::kAlice;
-using test::kBob;
-using test::RingName;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -85,7 +79,7 @@ class OtherUsers : public ::testing::Test {
 protected:
     void SetUp() override {
         name_.may_be_left();  // Bob is killed
-        if (::geteuid() != 0) GTEST_SKIP() << test::kNeedsRoot;
+        if (::geteuid() != 0) GTEST_SKIP() << kNeedsRoot;
         const ::group* users = ::getgrnam("users");
         if (users == nullptr) GTEST_SKIP() << "this host has no group 'users'";
         group_ = users->gr_gid;
@@ -100,7 +94,7 @@ protected:
     std::string object() const { return Segment::object_name(name_.get()); }
     /// Bob does this, and stays until the end of the test.
     void bob(const std::function<void()>& makes) {
-        bob_.emplace(test::staying([&](const auto& stay) {
+        bob_.emplace(staying([&](const auto& stay) {
             become(kBob, {group_});
             makes();
             stay();
@@ -108,11 +102,10 @@ protected:
     }
     void kill_bob() { bob_.reset(); }
     void alice(const std::function<void()>& comes) const {
-        Child alice([&] {
+        run_in_child([&] {
             become(kAlice, {group_});
             comes();
         });
-        EXPECT_EQ(alice.wait(), 0);
     }
     RingName name_;
     gid_t group_ = 0;
@@ -196,4 +189,4 @@ TEST_F(OtherUsers, pass_the_bell_on_in_their_group) {
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
 
 unsigned own_pid() {
@@ -19,11 +19,10 @@ TEST(ProcessTest, a_process_has_a_start_time_and_a_parent) {
 
 TEST(ProcessTest, a_child_names_its_parent_and_starts_no_earlier) {
     const unsigned parent = own_pid();
-    test::Child child([&] {
+    run_in_child([&] {
         EXPECT_EQ(process_parent(own_pid()), parent);
         EXPECT_GE(process_start_time(own_pid()), process_start_time(parent));
     });
-    EXPECT_EQ(child.wait(), 0);
 }
 
 TEST(ProcessTest, one_that_does_not_exist_has_neither) {
@@ -32,4 +31,4 @@ TEST(ProcessTest, one_that_does_not_exist_has_neither) {
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

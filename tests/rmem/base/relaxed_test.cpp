@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <thread>
-#include <vector>
 
 namespace rmem {
 namespace {
@@ -22,25 +21,6 @@ TEST(Counter, is_read_by_others_while_its_writer_adds) {
     });
     for (std::uint64_t i = 1; i <= kMany; ++i) EXPECT_EQ(counter.add(), i);
     reader.join();
-}
-
-TEST(Counter, loses_nothing_of_several_writers_that_share_it) {
-    Counter<unsigned> counter;
-    std::vector<std::thread> writers;
-    for (int t = 0; t < 4; ++t) {
-        writers.emplace_back([&] {
-            for (int i = 0; i < 1'000; ++i) counter.add_shared();
-        });
-    }
-    for (auto& writer : writers) writer.join();
-    EXPECT_EQ(counter.get(), 4'000U);
-}
-
-TEST(Counter, is_raised_and_never_lowered) {
-    Counter<> counter;
-    counter.raise_to(7);
-    counter.raise_to(5);
-    EXPECT_EQ(counter.get(), 7U);
 }
 
 TEST(Hint, is_what_was_set_last) {

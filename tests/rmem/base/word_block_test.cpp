@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstring>
 #include <thread>
-#include <vector>
 
 namespace rmem {
 namespace {
@@ -30,31 +29,21 @@ void for_all_places(Copy copy) {
     }
 }
 
-TEST(WordBlock, a_block_is_stored_whole_and_nothing_beside_it) {
-    alignas(64) std::array<std::byte, kRoom> to{};
-    std::array<std::byte, kRoom> from{};
+TEST(WordBlock, a_block_is_stored_and_loaded_whole_and_nothing_beside_it) {
+    alignas(64) std::array<std::byte, kRoom> from{}, to{};
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = value_of(i);
-    for_all_places([&](std::size_t bytes, std::size_t shared, std::size_t own) {
+    const auto expect_moved = [&](auto move, std::size_t begin, std::size_t source,
+                                  std::size_t bytes) {
         to.fill(std::byte{});
-        store_block(to.data() + shared, from.data() + own, bytes);
-        ASSERT_TRUE(std::equal(from.begin() + own, from.begin() + own + bytes, &to[shared]));
+        move(to.data() + begin, from.data() + source, bytes);
+        ASSERT_TRUE(std::equal(from.begin() + source, from.begin() + source + bytes, &to[begin]));
         const auto is_zero = [](std::byte b) { return b == std::byte{}; };
-        ASSERT_TRUE(std::all_of(to.begin(), to.begin() + shared, is_zero));
-        ASSERT_TRUE(std::all_of(to.begin() + shared + bytes, to.end(), is_zero));
-    });
-}
-
-TEST(WordBlock, a_block_is_loaded_whole_and_nothing_beside_it) {
-    alignas(64) std::array<std::byte, kRoom> from{};
-    std::array<std::byte, kRoom> to{};
-    for (std::size_t i = 0; i < from.size(); ++i) from[i] = value_of(i);
+        ASSERT_TRUE(std::all_of(to.begin(), to.begin() + begin, is_zero));
+        ASSERT_TRUE(std::all_of(to.begin() + begin + bytes, to.end(), is_zero));
+    };
     for_all_places([&](std::size_t bytes, std::size_t shared, std::size_t own) {
-        to.fill(std::byte{});
-        load_block(to.data() + own, from.data() + shared, bytes);
-        ASSERT_TRUE(std::equal(from.begin() + shared, from.begin() + shared + bytes, &to[own]));
-        const auto is_zero = [](std::byte b) { return b == std::byte{}; };
-        ASSERT_TRUE(std::all_of(to.begin(), to.begin() + own, is_zero));
-        ASSERT_TRUE(std::all_of(to.begin() + own + bytes, to.end(), is_zero));
+        expect_moved(store_block, shared, own, bytes);
+        expect_moved(load_block, own, shared, bytes);
     });
 }
 

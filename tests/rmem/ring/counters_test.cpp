@@ -2,13 +2,13 @@
 // ctest: tsan
 #include "rmem/ring/counters.hpp"
 
+#include "tests/rmem/threads.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <set>
 #include <string>
-#include <thread>
-#include <vector>
 
 namespace rmem {
 namespace {
@@ -30,14 +30,10 @@ TEST(CountersTest, a_maximum_only_rises) {
 
 TEST(CountersTest, what_several_count_at_once_is_all_counted) {
     Counters counters{};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t) {
-        threads.emplace_back([&] {
-            for (int i = 0; i < 10'000; ++i) counters.add_shared(LinkCounter::interrupts_raised);
-        });
-    }
-    for (auto& thread : threads) thread.join();
-    EXPECT_EQ(counters.get(LinkCounter::interrupts_raised), 40'000U);
+    test::Threads(4, [&](unsigned) {
+        for (int i = 0; i < 100'000; ++i) counters.add_shared(LinkCounter::interrupts_raised);
+    }).join();
+    EXPECT_EQ(counters.get(LinkCounter::interrupts_raised), 400'000U);
 }
 
 TEST(CountersTest, every_counter_has_a_name_of_its_own_a_unit_and_a_meaning) {
