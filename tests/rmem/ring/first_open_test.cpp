@@ -4,13 +4,13 @@
 /// own: whatever runs before in the process has opened one.
 
 #include "rmem/ring/segment.hpp"
+#include "tests/rmem/threads.hpp"
 #include "tests/support/child.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
-#include <vector>
 
 namespace rmem::test {
 namespace {
@@ -18,19 +18,14 @@ namespace {
 TEST(FirstOpen, finds_no_ring_where_there_is_none_however_many_threads_look_at_once) {
     constexpr int kThreads = 8;
     for (int process = 0; process < 300; ++process) {
-        Child child([] {
+        run_in_child([] {
             std::atomic<int> ready{0};
-            std::vector<std::thread> threads;
-            for (int i = 0; i < kThreads; ++i) {
-                threads.emplace_back([&] {
-                    ++ready;
-                    while (ready < kThreads) std::this_thread::yield();
-                    EXPECT_NO_THROW(static_cast<void>(Segment::open("unit-nowhere")));
-                });
-            }
-            for (std::thread& thread : threads) thread.join();
+            Threads(kThreads, [&](unsigned) {
+                ++ready;
+                while (ready < kThreads) std::this_thread::yield();
+                EXPECT_NO_THROW(static_cast<void>(Segment::open("unit-nowhere")));
+            }).join();
         });
-        ASSERT_EQ(child.wait(), 0);
     }
 }
 

@@ -16,13 +16,9 @@
 #include <memory>
 #include <string>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
 
-using test::Child;
-using test::refused;
-using test::RingName;
-using test::SharedValue;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -145,7 +141,7 @@ TEST_F(Joining, makes_the_ring_of_the_own_settings_where_none_is) {
 }
 
 TEST_F(Joining, learns_nothing_from_a_ring_that_only_the_dead_have_left_behind) {
-    test::staying([&](const auto& stay) {
+    staying([&](const auto& stay) {
         const auto ring = open(made());
         stay();
     }).kill();
@@ -204,7 +200,7 @@ TEST_F(Joining, joining_a_ring_of_memory_alone_tells_so_a_program_that_needs_roo
 TEST_F(Joining, is_refused_where_the_monotonic_clock_is_another) {
     const auto ring = open(made());
     SharedValue<std::atomic<bool>> has_one;
-    Child other([&] {
+    run_in_child([&] {
         if (::unshare(CLONE_NEWTIME) != 0) return;
         *has_one = true;
         std::ofstream("/proc/self/timens_offsets") << "monotonic 1000 0" << std::endl;
@@ -215,7 +211,6 @@ TEST_F(Joining, is_refused_where_the_monotonic_clock_is_another) {
         });
         EXPECT_EQ(inside.wait(), 0);
     });
-    EXPECT_EQ(other.wait(), 0);
     if (!*has_one) GTEST_SKIP() << "this host gives no time namespaces";
 }
 
@@ -231,4 +226,4 @@ TEST_F(Joining, joining_of_a_ring_that_is_not_there_names_those_that_are) {
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

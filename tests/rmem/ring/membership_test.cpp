@@ -7,19 +7,14 @@
 #include "tests/support/child.hpp"
 #include "tests/support/refused.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
-
-using test::RingName;
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kMeetNs = 30'000'000'000;
 
@@ -38,6 +33,11 @@ std::uint32_t word_of(const Ring& ring, unsigned node, std::size_t offset) {
     return std::atomic_ref(*word).load();
 }
 
+void write(Node& node, std::size_t offset, std::uint32_t value) {
+    EXPECT_EQ(node.write_word(offset, value), WriteResult::ok);
+    EXPECT_TRUE(node.flush(Deadline::in(kMeetNs)));
+}
+
 /// A ring that stays, until the end of the test.
 class StayingRing : public ::testing::TestWithParam<const char*> {
 protected:
@@ -47,8 +47,7 @@ protected:
     /// One rank alone writes, and leaves.
     void write_alone(unsigned rank, std::size_t offset, std::uint32_t value) const {
         Node node(config_, {rank, rank});
-        EXPECT_EQ(node.write_word(offset, value), WriteResult::ok);
-        EXPECT_TRUE(node.flush(Deadline::in(kMeetNs)));
+        write(node, offset, value);
     }
 
     const RingName name_;
@@ -79,10 +78,8 @@ TEST_P(StayingRing, undoes_no_newer_write_with_an_older_one_from_a_log) {
     const auto ring = open(config_);  // is there all the time, as `rmem run` is
     {
         Node a(ring, {0, 0}), b(ring, {1, 1});
-        EXPECT_EQ(a.write_word(0x40, 1), WriteResult::ok);
-        ASSERT_TRUE(a.flush(Deadline::in(kMeetNs)));
-        EXPECT_EQ(b.write_word(0x40, 2), WriteResult::ok);
-        ASSERT_TRUE(b.flush(Deadline::in(kMeetNs)));
+        write(a, 0x40, 1);
+        write(b, 0x40, 2);
     }
     Node b(ring, {1, 1});
     b.poll();
@@ -103,7 +100,7 @@ TEST_P(StayingRing, is_refused_where_settings_differ_and_not_replaced) {
     write_alone(0, 0x40, 7);
     RingConfig other = config_;
     other.user_bytes = 8192;
-    test::refused(Errc::config_mismatch, [&] { open(other); });
+    refused(Errc::config_mismatch, [&] { open(other); });
     EXPECT_EQ(word_of(*Ring::observe(name_.get()), 0, 0x40), 7U);
 }
 
@@ -149,9 +146,8 @@ TEST(OperatorsSeat, writes_into_a_ring_of_which_all_ranks_are_taken) {
         b.watch(0x40, 4);
         {
             Node from_outside(ring, {2, 0});
-            EXPECT_EQ(from_outside.write_word(0x40, 7), WriteResult::ok);
-            EXPECT_TRUE(from_outside.flush(Deadline::in(kMeetNs)));
-            test::refused(Errc::rank_taken, [&] { Node(ring, {2, 1}); });
+            write(from_outside, 0x40, 7);
+            refused(Errc::rank_taken, [&] { Node(ring, {2, 1}); });
         }
         EXPECT_EQ(a.load(0x40), 7U) << "the node that it wrote as";
         EXPECT_EQ(b.load(0x40), 7U);
@@ -165,10 +161,10 @@ TEST(OperatorsSeat, writes_into_a_ring_of_which_all_ranks_are_taken) {
 TEST(OperatorsSeat, is_there_on_link_ring_alone) {
     const RingName name;
     const auto ring = open(config_of(name, LinkKind::direct));
-    test::refused(Errc::bad_rank, [&] { Node(ring, {2, 0}); });
+    refused(Errc::bad_rank, [&] { Node(ring, {2, 0}); });
     const RingName other;
     const auto banks = open(config_of(other, LinkKind::ring));
-    test::refused(Errc::bad_rank, [&] { Node(banks, {3, 0}); });
+    refused(Errc::bad_rank, [&] { Node(banks, {3, 0}); });
 }
 
 TEST(OperatorsSeat, is_there_beside_as_many_ranks_as_a_ring_can_have) {
@@ -179,8 +175,7 @@ TEST(OperatorsSeat, is_there_beside_as_many_ranks_as_a_ring_can_have) {
     Node last(ring, {kMaxRanks - 1, 1});
     last.watch(0x40, 4);
     Node from_outside(ring, {kMaxRanks, 0});
-    EXPECT_EQ(from_outside.write_word(0x40, 7), WriteResult::ok);
-    EXPECT_TRUE(from_outside.flush(Deadline::in(kMeetNs)));
+    write(from_outside, 0x40, 7);
     EXPECT_EQ(last.load(0x40), 7U);
     const auto interrupt = last.next_interrupt(Deadline::in(kMeetNs));
     ASSERT_TRUE(interrupt);
@@ -188,4 +183,4 @@ TEST(OperatorsSeat, is_there_beside_as_many_ranks_as_a_ring_can_have) {
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

@@ -19,12 +19,9 @@
 #include <memory>
 #include <thread>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
 
-using test::Child;
-using test::eventually;
-using test::RingName;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kTwinNs = 20'000'000'000;
@@ -127,14 +124,13 @@ TEST_F(TwinTest, a_twin_has_memory_while_somebody_keeps_it) {
 
 TEST_F(TwinTest, a_second_keeper_is_refused) {
     const auto twin = keep();
-    Child second([&] {
+    run_in_child([&] {
         const auto mine = open();
-        EXPECT_THAT(test::refused(Errc::rank_taken,
-                                  [&] { const Twin another(*mine, 0, Deadline::in(kTwinNs)); }),
-                    HasSubstr("node 0"));
+        EXPECT_THAT(
+            refused(Errc::rank_taken, [&] { const Twin another(*mine, 0, Deadline::in(kTwinNs)); }),
+            HasSubstr("node 0"));
         const Twin of_another_node(*mine, 1, Deadline::in(kTwinNs));
     });
-    EXPECT_EQ(second.wait(), 0);
     store(4, 1);
     EXPECT_EQ(take(*twin), 0b10U);
 }
@@ -267,11 +263,11 @@ TEST_F(TwinTest, a_process_stopped_in_the_middle_of_a_write_is_waited_for) {
         ::raise(SIGSTOP);
     });
     writer.await_stop();
-    EXPECT_THAT(test::refused(Errc::timed_out, [&] { keep(1'000'000); }), HasSubstr("SIGCONT"));
+    EXPECT_THAT(refused(Errc::timed_out, [&] { keep(1'000'000); }), HasSubstr("SIGCONT"));
     writer.resume();
     const auto twin = keep();
     EXPECT_FALSE(is_odd());
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

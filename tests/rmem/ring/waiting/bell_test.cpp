@@ -5,14 +5,13 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
 
 using testing::HasSubstr;
@@ -86,8 +85,7 @@ TEST_F(BellTest, goes_with_its_name) {
 TEST_F(BellTest, is_refused_where_something_else_has_its_name) {
     const Descriptor file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
     ASSERT_GE(file.get(), 0);
-    EXPECT_THAT(test::refused(Errc::foreign_segment, [&] { Bell::make(segment); }),
-                HasSubstr(path));
+    EXPECT_THAT(refused(Errc::foreign_segment, [&] { Bell::make(segment); }), HasSubstr(path));
     const Bell rope = Bell::open(segment);
     rope.ring();
     struct stat found {};
@@ -118,4 +116,4 @@ TEST_F(BellTest, can_be_rung_by_whom_the_segment_is_shared_with_and_by_nobody_el
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

@@ -11,16 +11,10 @@
 
 #include <atomic>
 #include <cstdio>
-#include <optional>
 #include <thread>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
-
-using test::Child;
-using test::eventually;
-using test::kPatienceNs;
-using test::TestRing;
 
 bool is_readable(int fd) {
     pollfd wanted{fd, POLLIN, 0};
@@ -32,18 +26,18 @@ struct RankBellTest : ::testing::Test {
     Membership member{ring.ring(), {0, 0}};
 
     bool ring_posts() const { return ring_bell(*ring.ring(), 0, BellUse::posts); }
-    bool is_rung_by_another_process() {
-        Child other([&] { EXPECT_TRUE(ring_bell(*ring.open(), 0, BellUse::posts)); });
-        return other.wait() == 0;
-    }
 };
 
-TEST_F(RankBellTest, is_rung_by_another_process) {
-    RankBell bell(*ring.ring(), 0, BellUse::posts);
-    bell.show();
+struct ShownBellTest : RankBellTest {
+    RankBell bell{*ring.ring(), 0, BellUse::posts};
+
+    ShownBellTest() { bell.show(); }
+};
+
+TEST_F(ShownBellTest, is_rung_by_another_process) {
     EXPECT_FALSE(is_readable(bell.handle()));
     for (int round = 0; round < 3; ++round) {
-        EXPECT_TRUE(is_rung_by_another_process());
+        run_in_child([&] { EXPECT_TRUE(ring_bell(*ring.open(), 0, BellUse::posts)); });
         EXPECT_TRUE(is_readable(bell.handle()));
         bell.clear();
         EXPECT_FALSE(is_readable(bell.handle()));
@@ -63,9 +57,7 @@ TEST_F(RankBellTest, is_rung_for_its_use_alone) {
     EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::interrupts));
 }
 
-TEST_F(RankBellTest, is_written_to_once_until_it_is_cleared) {
-    RankBell bell(*ring.ring(), 0, BellUse::posts);
-    bell.show();
+TEST_F(ShownBellTest, is_written_to_once_until_it_is_cleared) {
     for (int round = 0; round < 3; ++round) {
         EXPECT_FALSE(bell.was_rung());
         for (int i = 0; i < 10; ++i) EXPECT_TRUE(ring_posts());
@@ -78,9 +70,7 @@ TEST_F(RankBellTest, is_written_to_once_until_it_is_cleared) {
     }
 }
 
-TEST_F(RankBellTest, loses_no_post_between_its_clearing_and_the_look_after_that) {
-    RankBell bell(*ring.ring(), 0, BellUse::posts);
-    bell.show();
+TEST_F(ShownBellTest, loses_no_post_between_its_clearing_and_the_look_after_that) {
     constexpr std::uint32_t kPosts = 20'000;
     std::atomic<std::uint32_t> post{0}, taken{0};
     std::thread ringer([&] {
@@ -100,9 +90,7 @@ TEST_F(RankBellTest, loses_no_post_between_its_clearing_and_the_look_after_that)
     ringer.join();
 }
 
-TEST_F(RankBellTest, stays_rung_when_it_is_signalled_more_often_than_a_pipe_holds) {
-    RankBell bell(*ring.ring(), 0, BellUse::posts);
-    bell.show();
+TEST_F(ShownBellTest, stays_rung_when_it_is_signalled_more_often_than_a_pipe_holds) {
     for (int i = 0; i < 70'000; ++i) bell.signal();
     EXPECT_TRUE(is_readable(bell.handle()));
     bell.clear();
@@ -118,9 +106,7 @@ TEST_F(RankBellTest, is_heard_again_when_its_rank_has_another) {
     }
 }
 
-TEST_F(RankBellTest, is_not_written_to_when_it_is_no_pipe_or_another) {
-    RankBell bell(*ring.ring(), 0, BellUse::posts);
-    bell.show();
+TEST_F(ShownBellTest, is_not_written_to_when_it_is_no_pipe_or_another) {
     BellPlace& place = ring.ring()->rank(0).bells[static_cast<std::size_t>(BellUse::posts)];
     const std::uint64_t inode = place.inode;
     place.inode = inode + 1'000'000;
@@ -138,7 +124,7 @@ TEST_F(RankBellTest, is_not_written_to_when_it_is_no_pipe_or_another) {
 }
 
 TEST_F(RankBellTest, of_a_killed_process_kills_nobody) {
-    Child listener = test::staying([&](const auto& stay) {
+    Child listener = staying([&](const auto& stay) {
         const auto opened = ring.open();
         const Membership rank(opened, {1, 1});
         RankBell bell(*opened, 1, BellUse::posts);
@@ -187,4 +173,4 @@ TEST(InterruptDescriptor, leaves_interrupts_to_a_callback_and_gets_them_back) {
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

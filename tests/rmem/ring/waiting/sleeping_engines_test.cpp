@@ -8,12 +8,9 @@
 #include <atomic>
 #include <memory>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
 
-using test::Child;
-using test::RingName;
-using test::SharedValue;
 using State = SleepingEngines::State;
 
 struct SleepingEnginesTest : ::testing::Test {
@@ -53,7 +50,7 @@ TEST_F(SleepingEnginesTest, one_that_rests_is_woken_by_name) {
 
 TEST_F(SleepingEnginesTest, one_that_was_killed_asleep_is_woken_once_or_goes_with_its_successor) {
     for (const bool is_written : {true, false}) {
-        test::staying([&](const auto& stay) {
+        staying([&](const auto& stay) {
             const auto mine = open();
             const Membership member(mine, {1, 1});
             SleepingEngines(*mine).lie_down(1, State::asleep);
@@ -106,4 +103,4 @@ TEST_F(SleepingEnginesTest, a_write_that_meets_one_lying_down_wakes_it) {
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

@@ -12,13 +12,8 @@
 #include <memory>
 #include <thread>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
-
-using test::Child;
-using test::eventually;
-using test::RingName;
-using test::SharedValue;
 
 struct WaitingTest : ::testing::Test {
     RingName name;
@@ -103,35 +98,6 @@ TEST_F(WaitingTest, a_waiter_clears_only_its_own_attention) {
     waiter.end();
     EXPECT_EQ(ring->attention()[0].load(), kAttentionDescriptor);
     ring->attention()[0].store(0);
-}
-
-// Two that hand a word to and fro, each sleeping at once, would take the longest sleep per lost
-// wake-up; the count of rounds is what is checked, and the test's timeout.
-TEST_F(WaitingTest, no_wake_up_is_lost_between_two_processes) {
-    constexpr std::uint32_t kRounds = 3'000;
-    const auto play = [&](unsigned me, unsigned other) {
-        const auto mine = open();
-        const Membership member(mine, {me, me});
-        let_join(4);  // more ranks than processors: nobody spins, everybody soon sleeps
-        Waiter waiter(*mine, me);
-        for (std::uint32_t round = 1; round <= kRounds; ++round) {
-            if (me == 0) {
-                word(*mine, me).store(round, std::memory_order_release);
-                waiter.notify(other);
-            }
-            await(waiter, *mine, other, round);
-            if (me == 1) {
-                word(*mine, me).store(round, std::memory_order_release);
-                waiter.notify(other);
-            }
-        }
-    };
-    Child a([&] { play(0, 1); });
-    Child b([&] { play(1, 0); });
-    EXPECT_EQ(a.wait(), 0);
-    EXPECT_EQ(b.wait(), 0);
-    EXPECT_EQ(word(*ring, 0).load(), kRounds);
-    EXPECT_EQ(word(*ring, 1).load(), kRounds);
 }
 
 // The case that a fence at the sleeper alone loses: the post lands while the sleeper lies down. A
@@ -232,15 +198,14 @@ TEST_F(WaitingTest, ranks_of_other_nodes_need_a_processor_while_they_are_awake) 
 
 TEST_F(WaitingTest, at_least_one_processor_is_allowed_and_an_affinity_mask_counts) {
     EXPECT_GE(allowed_processors(), 1U);
-    Child pinned([] {
+    run_in_child([] {
         cpu_set_t one;
         CPU_ZERO(&one);
         CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
         const bool is_pinned = ::sched_setaffinity(0, sizeof one, &one) == 0;
         EXPECT_TRUE(!is_pinned || allowed_processors() == 1U);
     });
-    EXPECT_EQ(pinned.wait(), 0);
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

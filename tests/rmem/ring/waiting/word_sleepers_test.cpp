@@ -4,19 +4,15 @@
 
 #include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/waiting/waiting.hpp"
+#include "tests/rmem/threads.hpp"
 #include "tests/support/child.hpp"
 
 #include <atomic>
 #include <memory>
 #include <thread>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
-
-using test::Child;
-using test::eventually;
-using test::RingName;
-using test::SharedValue;
 
 struct WordSleepersTest : ::testing::Test {
     RingName name;
@@ -84,7 +80,7 @@ TEST_F(WordSleepersTest, a_rank_has_one_entry) {
 
 TEST_F(WordSleepersTest, an_entry_of_a_killed_rank_goes_with_its_next_incarnation_or_a_wake) {
     for (const bool is_woken : {true, false}) {
-        test::staying([&](const auto& stay) {
+        staying([&](const auto& stay) {
             const auto mine = open();
             const Membership member(mine, {1, 1});
             WordSleepers(*mine).add(1, 0x40);
@@ -129,12 +125,11 @@ TEST_F(WordSleepersTest, a_watched_word_is_wanted_and_wakes_no_sleeper) {
 }
 
 TEST_F(WordSleepersTest, words_that_the_dead_watched_are_wanted_no_longer) {
-    Child child([&] {
+    run_in_child([&] {
         const auto mine = open();
         const Membership member(mine, {1, 1});
         InterruptBoard(*mine, 1, 1).watch(0, 0x1000, Trigger::any_write);
     });
-    ASSERT_EQ(child.wait(), 0);
     EXPECT_EQ(counted(), 0x1000U / 4);
     const Membership next(ring, {1, 1});
     InterruptBoard board(*ring, 1, 1);
@@ -185,21 +180,18 @@ TEST_F(WordSleepersTest, a_store_that_meets_a_sleeper_lying_down_wakes_it) {
 TEST_F(WordSleepersTest, each_of_several_sleepers_gets_all_changes_of_its_word) {
     constexpr std::uint32_t kChanges = 300;
     const std::size_t places[] = {0x40, 0x44, 0x40 + WordSleepers::kBuckets * kLineBytes};
-    std::vector<std::thread> waiters;
     std::atomic<std::uint32_t> done[3] = {};
-    for (unsigned i = 0; i < 3; ++i) {
-        waiters.emplace_back([&, i] {
-            Waiter waiter(*ring, i + 1);
-            for (std::uint32_t seen = 0; seen < kChanges; done[i].store(seen)) {
-                waiter.begin_for_word(sleepers, places[i]);
-                while (word(*ring, places[i]).load(std::memory_order_acquire) == seen) {
-                    static_cast<void>(waiter.step(Deadline::never()));
-                }
-                waiter.end();
-                ++seen;
+    Threads waiters(3, [&](unsigned i) {
+        Waiter waiter(*ring, i + 1);
+        for (std::uint32_t seen = 0; seen < kChanges; done[i].store(seen)) {
+            waiter.begin_for_word(sleepers, places[i]);
+            while (word(*ring, places[i]).load(std::memory_order_acquire) == seen) {
+                static_cast<void>(waiter.step(Deadline::never()));
             }
-        });
-    }
+            waiter.end();
+            ++seen;
+        }
+    });
     for (std::uint32_t change = 1; change <= kChanges; ++change) {
         for (unsigned i = 0; i < 3; ++i) {
             if (change % 16 == 0) eventually([&] { return sleepers.has(i + 1); });
@@ -208,9 +200,9 @@ TEST_F(WordSleepersTest, each_of_several_sleepers_gets_all_changes_of_its_word) 
             while (done[i].load() < change) std::this_thread::yield();
         }
     }
-    for (auto& waiter : waiters) waiter.join();
+    waiters.join();
     EXPECT_EQ(counted(), 0U);
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test
