@@ -1,27 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: marked
-#include "rmem/ring/interrupts.hpp"
 
+/// What a process leaves that is killed at a mark: as it makes, joins or leaves a ring, with an
+/// interrupt, or at a rank's bell. All of it in children, since the mark to be killed at is read
+/// when a process passes its first mark.
+
+#include "rmem/node.hpp"
+#include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/waiting.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/marks.hpp"
+#include "tests/support/test_ring.hpp"
+
+#include <poll.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
 
-using test::Child;
-using test::eventually;
-using test::RingName;
-using test::SharedValue;
+/// The marks of these sources.
+auto each_mark_of(const std::vector<std::string>& sources) {
+    return ::testing::ValuesIn(marks_in(RMEM_SOURCE_DIR, sources));
+}
+std::string mark_of_case(const ::testing::TestParamInfo<std::string>& mark) {
+    return test_name_of_mark(mark.param);
+}
+/// From here on: "kill:" or "stop:", and the mark.
+void end_at_mark(const std::string& mark) {
+    ::setenv("RMEM_AT_MARK", mark.c_str(), 1);
+}
 
-/// The marks of raising, taking and watching. Everything runs in children, since the mark to be
-/// killed at is read when a process passes its first mark.
+// ---- Making, joining and leaving a ring
+
+class RingMarksTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(RingMarksTest, a_process_killed_there_leaves_nothing_that_stops_the_next) {
+    RingName name;
+    const auto come_and_go = [&] {
+        Membership(Ring::open(name.config(1), Deadline::in(30'000'000'000)), {});
+    };
+    Child first = staying([&](const auto& stay) {
+        std::shared_ptr<Ring> ring;
+        if (GetParam() == "ring.joined") ring = Ring::open(name.config(1), Deadline::never());
+        stay();
+    });
+    Child killed([&] {
+        end_at_mark("kill:" + GetParam());
+        come_and_go();
+    });
+    EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
+    run_in_child(come_and_go);
+    first.kill();
+    run_in_child(come_and_go);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachMark, RingMarksTest,
+                         each_mark_of({"rmem/ring/ring.cpp", "rmem/ring/segment.cpp"}),
+                         mark_of_case);
+
+// ---- Interrupts
+
+/// The marks of raising, taking and watching.
 class InterruptMarks : public ::testing::Test {
 protected:
     RingName name;
@@ -32,7 +79,7 @@ protected:
     Child as_rank(unsigned rank, const std::function<void(Ring&, InterruptBoard&)>& body,
                   const std::string& at_mark = "") const {
         return Child([&] {
-            if (!at_mark.empty()) ::setenv("RMEM_AT_MARK", at_mark.c_str(), 1);
+            if (!at_mark.empty()) end_at_mark(at_mark);
             const auto ring = open();
             const Membership member(ring, {rank, rank});
             InterruptBoard board(*ring, rank, rank);
@@ -74,7 +121,7 @@ TEST_P(EachInterruptMark, a_process_killed_there_costs_at_most_its_own_interrupt
     };
     Child killed = as_rank(1, kill, "kill:" + GetParam());
     EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
-    Child survivor([&] {
+    run_in_child([&] {
         const auto ring = open();
         const Membership again(ring, {1, 1});  // a claim of the killed one is not this one's
         InterruptBoard successor(*ring, 1, 1);
@@ -84,7 +131,6 @@ TEST_P(EachInterruptMark, a_process_killed_there_costs_at_most_its_own_interrupt
         write(*ring, board, 2, 22);
         *stage = 2;
     });
-    EXPECT_EQ(survivor.wait(), 0);
     EXPECT_EQ(reader.wait(), 0);
 }
 
@@ -181,10 +227,42 @@ TEST_F(InterruptMarks, a_reader_that_is_overrun_while_it_reads_never_gets_two_in
 }
 
 INSTANTIATE_TEST_SUITE_P(Marks, EachInterruptMark,
-                         ::testing::ValuesIn(test::marks_in(RMEM_SOURCE_DIR,
-                                                            {"rmem/ring/interrupts.cpp",
-                                                             "rmem/ring/interrupt_queue.cpp"})),
-                         [](const auto& mark) { return test::test_name_of_mark(mark.param); });
+                         each_mark_of({"rmem/ring/interrupts.cpp",
+                                       "rmem/ring/interrupt_queue.cpp"}),
+                         mark_of_case);
+
+// ---- A rank's bell
+
+class RankBellMarksTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(RankBellMarksTest, a_ringer_killed_there_leaves_a_descriptor_that_is_readable_soon) {
+    const RingName name;
+    const auto open = [&] { return Ring::open(name.config(), Deadline::never()); };
+    SharedValue<std::atomic<int>> stage;
+    Child listener([&] {
+        const auto ring = open();
+        Node node(ring, {0, 0});
+        node.watch(64, 4, Trigger::any_write);
+        const int fd = node.interrupt_fd();
+        ASSERT_TRUE(
+            eventually([&] { return (ring->attention()[0].load() & kAttentionInterrupts) != 0; }));
+        *stage = 1;
+        pollfd wanted{fd, POLLIN, 0};
+        ASSERT_EQ(::poll(&wanted, 1, static_cast<int>(kPatienceNs / 1'000'000)), 1);
+        EXPECT_TRUE(node.next_interrupt(Deadline::now()));
+    });
+    ASSERT_TRUE(eventually([&] { return *stage == 1; }));
+    Child killed([&] {
+        end_at_mark("kill:" + GetParam());
+        Node writer(open(), {1, 1});
+        static_cast<void>(writer.write_word(64, 1));
+    });
+    EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
+    EXPECT_EQ(listener.wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachMark, RankBellMarksTest,
+                         each_mark_of({"rmem/ring/waiting/rank_bell.cpp"}), mark_of_case);
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test
