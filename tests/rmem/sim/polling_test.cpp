@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,26 +17,28 @@ namespace {
 
 constexpr const char* kHost = "none,load=685ns,store=150ns,call=800ns";
 
-/// When node 0 sees a word change that node 2 posts at that time: polling by itself, or parked.
+/// When node 0, which polls these words in turn, by itself or parked, sees one change that node 2
+/// posts at that time.
 struct Seen {
     std::int64_t at_ns = 0;       ///< the process's clock, after the poll that saw it
     std::int64_t arrived_ns = 0;  ///< of the write
 };
-Seen one_word_seen(std::int64_t posted_ns, bool parked) {
+Seen change_seen(const std::vector<std::size_t>& words, std::size_t which, std::int64_t posted_ns,
+                 bool parked) {
     World world(small_world(3, "scramnet-burst", kHost));
     Events events(world);
     Seen seen;
     world.start(0, [&](Process& me) {
         SimMemory memory(me);
-        if (parked) {
-            await_word(memory, 64, 1);
-        } else {
-            while (memory.load(64) != 1) {
-            }
+        const auto is_changed = [&](std::size_t offset) { return memory.load(offset) != 0; };
+        memory.begin_wait();
+        while (std::none_of(words.begin(), words.end(), is_changed)) {
+            if (parked) memory.wait(Deadline::never());
         }
+        memory.end_wait();
         seen.at_ns = me.now_ns();
     });
-    world.start(2, post_one(64), posted_ns);
+    world.start(2, post_one(which), posted_ns);
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     seen.arrived_ns = events.of(EventKind::arrived, 0).at(0).time_ns;
     return seen;
@@ -43,43 +46,20 @@ Seen one_word_seen(std::int64_t posted_ns, bool parked) {
 
 TEST(Polling, polling_of_one_word_sees_it_at_the_first_poll_that_is_not_before_its_arrival) {
     for (std::int64_t posted = 5000; posted < 5000 + 2 * 685; posted += 13) {
-        const Seen parked = one_word_seen(posted, true);
+        const Seen parked = change_seen({64}, 64, posted, true);
         EXPECT_EQ(parked.at_ns % 685, 0) << "a poll is a load, and polls stay on their grid";
         EXPECT_GE(parked.at_ns, parked.arrived_ns);
         EXPECT_LT(parked.at_ns - 685, parked.arrived_ns);
-        EXPECT_EQ(parked.at_ns, one_word_seen(posted, false).at_ns);
+        EXPECT_EQ(parked.at_ns, change_seen({64}, 64, posted, false).at_ns);
     }
 }
 
-/// Three words are polled in turn; one of them changes.
-std::int64_t one_of_three_seen(std::int64_t posted_ns, std::size_t which, bool parked) {
-    World world(small_world(3, "scramnet-burst", kHost));
-    std::int64_t seen_ns = 0;
-    world.start(0, [&](Process& me) {
-        SimMemory memory(me);
-        const auto poll = [&] {
-            for (const std::size_t offset : {40U, 4U, 400U}) {
-                if (memory.load(offset) != 0) return true;
-            }
-            return false;
-        };
-        memory.begin_wait();
-        while (!poll()) {
-            if (parked) memory.wait(Deadline::never());
-        }
-        memory.end_wait();
-        seen_ns = me.now_ns();
-    });
-    world.start(2, post_one(which), posted_ns);
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
-    return seen_ns;
-}
-
 TEST(Polling, polling_of_several_words_sees_each_when_simulated_polls_would) {
-    for (const std::size_t which : {40U, 4U, 400U}) {
+    const std::vector<std::size_t> words = {40, 4, 400};
+    for (const std::size_t which : words) {
         for (std::int64_t posted = 5000; posted < 5000 + 3 * 685; posted += 31) {
-            EXPECT_EQ(one_of_three_seen(posted, which, true),
-                      one_of_three_seen(posted, which, false))
+            EXPECT_EQ(change_seen(words, which, posted, true).at_ns,
+                      change_seen(words, which, posted, false).at_ns)
                 << which << " posted at " << posted;
         }
     }
@@ -111,11 +91,7 @@ TEST(Polling, sees_no_word_before_it_arrives_nor_later_than_a_poll_when_several_
 TEST(Polling, is_woken_by_what_another_process_of_the_node_stores) {
     World world(with_ranks(small_world(2, "scramnet-burst", kHost), 4));
     std::int64_t seen_ns = 0;
-    world.start(0, [&](Process& me) {
-        SimMemory memory(me);
-        await_word(memory, 8, 5);
-        seen_ns = me.now_ns();
-    });
+    world.start(0, sees(8, 5, seen_ns));
     world.start(1, post_one(8, 5), 10'000);
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_GE(seen_ns, 10'150);
@@ -168,11 +144,7 @@ TEST(Polling, ends_at_its_deadline_at_a_poll_or_after_one_look_where_that_has_pa
 TEST(Polling, polling_of_a_stopped_process_goes_on_when_it_does) {
     World world(small_world(2, "scramnet-burst", kHost));
     std::int64_t seen_ns = 0;
-    world.start(0, [&](Process& me) {
-        SimMemory memory(me);
-        await_word(memory, 0, 1);
-        seen_ns = me.now_ns();
-    });
+    world.start(0, sees(0, 1, seen_ns));
     world.at(10'000, [&] { world.stop(0); });
     world.start(1, post_one(0), 20'000);
     world.at(500'000, [&] { world.resume(0); });
@@ -183,10 +155,6 @@ TEST(Polling, polling_of_a_stopped_process_goes_on_when_it_does) {
 
 TEST(Polling, looks_at_its_peers_soon_after_one_has_gone_and_each_millisecond_from_then_on) {
     World world(small_world(2, "scramnet-burst", kHost));
-    const auto join = [](Process& me) -> Membership& {
-        return me.keep(std::make_unique<Membership>(std::make_shared<Ring>(me.world()),
-                                                    Member{me.rank(), me.node()}));
-    };
     std::vector<std::int64_t> checks;
     world.start(0, [&](Process& me) {
         SimMemory memory(join(me));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/wire.hpp"
-#include "rmem/base/random.hpp"
 
+#include "rmem/base/random.hpp"
 #include "tests/rmem/wire/model_fixture.hpp"
 #include "tests/support/refused.hpp"
 
@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rmem::sim {
@@ -30,15 +32,13 @@ std::vector<WireWrite> writes_of(const Load& load, std::uint32_t nodes) {
     std::int64_t now = 0;
     for (std::uint64_t n = 1; n <= load.writes; ++n) {
         now += static_cast<std::int64_t>(random.below(2 * load.mean_gap_ns + 1));
-        WireWrite w;
+        WireWrite w{.time_ns = now, .tag = n};
         w.origin = static_cast<std::uint16_t>(random.below(nodes));
         w.interrupt = random.below(16) == 0;
         const bool is_long = random.below(4) == 0;
         const std::uint64_t bytes = random.below(load.most_bytes) + 1;
         w.bytes = is_long ? static_cast<std::uint32_t>(bytes) : 4;
         w.offset = 4 * random.below(1000);
-        w.time_ns = now;
-        w.tag = n;
         writes.push_back(w);
     }
     return writes;
@@ -139,8 +139,7 @@ TEST(SimulatedWire, one_ring_is_the_bare_model) {
                 ASSERT_EQ(wire.submit(w), model.submit(w));
             }
             EXPECT_EQ(wire.next_time_ns(), model.next_time_ns());
-            std::vector<WireOutcome> of_wire;
-            std::vector<WireOutcome> of_model;
+            std::vector<WireOutcome> of_wire, of_model;
             drain(wire, &of_wire);
             drain(model, &of_model);
             EXPECT_EQ(hash_of(of_wire), hash_of(of_model));
@@ -156,8 +155,7 @@ TEST(SimulatedWire, one_ring_is_the_bare_model) {
 TEST(SimulatedWire, one_ring_has_the_models_faults) {
     Wire wire(parse_timing("scramnet-burst"), {1, 3});
     wire.set_alive(1, false, 0);
-    WireWrite w;
-    w.tag = 7;
+    WireWrite w{.tag = 7};
     wire.submit(w);
     std::vector<WireOutcome> outcomes;
     drain(wire, &outcomes);
@@ -214,24 +212,20 @@ TEST(SimulatedWire, nothing_takes_less_than_the_shortest_way) {
 TEST(SimulatedWire, a_word_takes_its_time_on_three_rings_and_in_two_bridges) {
     // Leaf of nodes 0, 1 and bridge; backbone of two; leaf of nodes 2, 3 and bridge.
     Wire wire(parse_timing("scramnet-burst"), {2, 2, 1000});
-    WireWrite w;
-    w.origin = 1;
-    w.time_ns = 10'000;
-    w.tag = 99;
-    const std::vector<WireWrite> writes{w};
     EXPECT_EQ(wire.next_time_ns(), kNever);
-    const auto outcomes = outcomes_of(wire, writes);
-    ASSERT_EQ(outcomes.size(), 4u);
-    EXPECT_EQ(outcomes[0].node, 0u);  // after the bridge, which has it 247 ns earlier
-    EXPECT_EQ(outcomes[0].time_ns, 10'000 + 547 + 247);
+    const auto outcomes = outcomes_of(wire, {{.origin = 1, .time_ns = 10'000, .tag = 99}});
     const std::int64_t at_second_leaf = 10'000 + 547 + 1000 + 547 + 1000;
-    EXPECT_EQ(outcomes[1].node, 2u);
-    EXPECT_EQ(outcomes[1].time_ns, at_second_leaf + 547);
-    EXPECT_EQ(outcomes[2].node, 3u);
-    EXPECT_EQ(outcomes[2].time_ns, at_second_leaf + 547 + 247);
+    const std::pair<unsigned, std::int64_t> expected[] = {
+        {0, 10'000 + 547 + 247},  // after the bridge, which has it 247 ns earlier
+        {2, at_second_leaf + 547},
+        {3, at_second_leaf + 547 + 247},
+        {1, at_second_leaf + 547 + 2 * 247}};
+    ASSERT_EQ(outcomes.size(), std::size(expected));
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        EXPECT_EQ(outcomes[i].node, expected[i].first);
+        EXPECT_EQ(outcomes[i].time_ns, expected[i].second) << "node " << outcomes[i].node;
+    }
     EXPECT_EQ(outcomes[3].kind, Kind::returned);
-    EXPECT_EQ(outcomes[3].node, 1u);
-    EXPECT_EQ(outcomes[3].time_ns, at_second_leaf + 547 + 2 * 247);
     EXPECT_EQ(outcomes[3].tag, 99u);
 }
 
@@ -245,8 +239,7 @@ TEST(SimulatedWire, slicing_the_time_changes_nothing_in_a_hierarchy) {
             Wire sliced(parse_timing(profile), topology);
             Wire at_once(parse_timing(profile), topology);
             const auto expected = outcomes_of(whole, writes);
-            std::vector<WireOutcome> found;
-            std::vector<WireOutcome> last;
+            std::vector<WireOutcome> found, last;
             const auto keep = [](auto* to) {
                 return [to](const WireOutcome& o) { to->push_back(o); };
             };
@@ -309,10 +302,10 @@ TEST(SimulatedWire, a_write_into_an_idle_hierarchy_keeps_the_bound) {
             Wire wire(parse_timing(profile), {s.rings, s.nodes_per_ring, 2000});
             Random random(5);
             for (const std::uint32_t words : {1U, 2U, 65U, 1000U}) {
-                WireWrite w;
-                w.origin = static_cast<std::uint16_t>(random.below(wire.topology().nodes()));
-                w.bytes = 4 * words;
-                w.time_ns = std::max<std::int64_t>(wire.now_ns(), 0);
+                const auto origin = random.below(wire.topology().nodes());
+                const WireWrite w{.origin = static_cast<std::uint16_t>(origin),
+                                  .bytes = 4 * words,
+                                  .time_ns = std::max<std::int64_t>(wire.now_ns(), 0)};
                 wire.submit(w);
                 std::vector<WireOutcome> outcomes;
                 drain(wire, &outcomes);
@@ -334,10 +327,7 @@ TEST(SimulatedWire, what_is_late_is_taken_as_now_in_a_hierarchy_too) {
     EXPECT_EQ(wire.now_ns(), 1000);
     std::vector<WireOutcome> outcomes;
     wire.advance(50'000, [&](const WireOutcome& o) { outcomes.push_back(o); });
-    WireWrite w;
-    w.origin = 4;
-    w.time_ns = 20'000;
-    EXPECT_EQ(wire.submit(w), WireSubmit::clamped);
+    EXPECT_EQ(wire.submit({.origin = 4, .time_ns = 20'000}), WireSubmit::clamped);
     drain(wire, &outcomes);
     EXPECT_EQ(outcomes.front().time_ns, 50'547);
     EXPECT_EQ(wire.counters(4).clamped, 1u);
@@ -345,10 +335,7 @@ TEST(SimulatedWire, what_is_late_is_taken_as_now_in_a_hierarchy_too) {
 
 TEST(SimulatedWire, a_hierarchys_fifo_is_that_of_the_nodes_card_at_the_present) {
     Wire wire(parse_timing("scramnet-burst-plus"), {3, 4});
-    WireWrite w;
-    w.origin = 9;
-    w.bytes = 4 * 1024;
-    wire.submit(w);
+    wire.submit({.origin = 9, .bytes = 4 * 1024});
     const auto ignore = [](const WireOutcome&) {};
     wire.advance(0, ignore);
     EXPECT_EQ(wire.fifo_occupancy(1), 0u);
@@ -367,10 +354,7 @@ TEST(SimulatedWire, a_hierarchys_fifo_is_that_of_the_nodes_card_at_the_present) 
 TEST(SimulatedWire, only_the_source_says_when_a_write_is_sent) {
     Wire wire(parse_timing("scramnet-burst"), {3, 2});
     wire.report_sent(true);
-    WireWrite w;
-    w.origin = 3;
-    w.tag = 5;
-    const auto outcomes = outcomes_of(wire, {w});
+    const auto outcomes = outcomes_of(wire, {{.origin = 3, .tag = 5}});
     ASSERT_EQ(outcomes.size(), 7u);
     EXPECT_EQ(outcomes[0].kind, Kind::sent);
     EXPECT_EQ(outcomes[0].node, 3u);
@@ -395,12 +379,8 @@ TEST(SimulatedWire, a_hierarchy_refuses_faults_and_writes_of_nobody) {
     Wire wire(parse_timing("scramnet-burst"), {2, 2});
     EXPECT_THROW(wire.set_alive(0, false, 0), Error);
     EXPECT_THROW(wire.set_cable(0, 0, false, 0), Error);
-    WireWrite w;
-    w.origin = 4;  // would be the backbone's
-    EXPECT_EQ(wire.submit(w), WireSubmit::refused);
-    w.origin = 1;
-    w.bytes = 0;
-    EXPECT_EQ(wire.submit(w), WireSubmit::refused);
+    EXPECT_EQ(wire.submit({.origin = 4}), WireSubmit::refused) << "would be the backbone's";
+    EXPECT_EQ(wire.submit({.origin = 1, .bytes = 0}), WireSubmit::refused);
     EXPECT_EQ(wire.next_time_ns(), kNever);
 }
 

@@ -9,22 +9,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace rmem::sim {
 namespace {
-
-/// Posts 1, 2, … to one word after the other, so far apart in time.
-Program posts(std::uint32_t words, std::int64_t apart_ns, std::size_t from = 0) {
-    return [=](Process& me) {
-        SimMemory memory(me);
-        for (std::uint32_t i = 0; i < words; ++i) {
-            memory.post_word(from + 4 * i, i + 1);
-            me.sleep(apart_ns);
-        }
-    };
-}
 
 /// Writes a word when it is destroyed.
 struct LastWord {
@@ -99,13 +87,7 @@ TEST(WorldFaults, faults_that_lose_a_write_say_so_and_lose_no_other) {
 TEST(WorldFaults, faults_that_repeat_a_write_change_no_bank_twice) {
     World world(small_world(4));
     Events events(world);
-    world.start(0, [](Process& me) {
-        SimMemory memory(me);
-        for (std::uint32_t i = 1; i <= 20; ++i) {
-            memory.post_word(0, i);
-            me.sleep(300);
-        }
-    });
+    world.start(0, ticks(20, 300));
     world.repeat_writes(0, 20);
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_EQ(world.arrivals(), 60U);
@@ -206,19 +188,6 @@ TEST(WorldFaults, faults_that_end_give_a_card_the_others_memory_whatever_is_on_t
     }
 }
 
-TEST(WorldFaults, faults_on_a_quiet_ring_end_with_equal_banks) {
-    World world(small_world(4));
-    for (unsigned r = 0; r < 4; ++r) world.start(r, posts(30, 500, 256 * r));
-    world.at(100'000, [&] { world.fail_node(2); });
-    world.at(200'000, [&] { world.start(0, posts(60, 500)); });
-    world.at(400'000,
-             [&] { world.join_node(2, [&] { world.start(2, posts(10, 500, 256 * 2)); }); });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
-    EXPECT_EQ(world.lost(), 0U);
-    EXPECT_TRUE(banks_are_equal(world));
-    EXPECT_EQ(world.word(2, 4 * 59), 60U) << "what was written while it was out";
-}
-
 TEST(WorldFaults,
      faults_that_take_with_a_card_what_only_one_other_had_do_not_keep_that_one_from_joining) {
     World world(small_world(4));
@@ -253,12 +222,6 @@ TEST(WorldFaults, faults_that_come_again_before_a_card_has_joined_void_the_join)
 }
 
 // ---- Who is alive
-
-/// A member until its process ends.
-Membership& join(Process& me) {
-    return me.keep(std::make_unique<Membership>(std::make_shared<Ring>(me.world()),
-                                                Member{me.rank(), me.node()}));
-}
 
 TEST(WorldFaults, faults_that_kill_a_rank_are_not_known_before_its_last_write_has_come_round) {
     World world(small_world(4));

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,36 @@ inline void await_word(SimMemory& memory, std::size_t offset, std::uint32_t valu
 /// Posts it, and ends.
 inline Program post_one(std::size_t offset, std::uint32_t value = 1) {
     return [=](Process& me) { SimMemory(me).post_word(offset, value); };
+}
+
+/// The same, and notes the process's time after the poll that saw it.
+inline Program sees(std::size_t offset, std::uint32_t value, std::int64_t& seen_ns) {
+    return [=, &seen_ns](Process& me) {
+        SimMemory memory(me);
+        await_word(memory, offset, value);
+        seen_ns = me.now_ns();
+    };
+}
+
+/// Posts 1, 2, … so far apart in time, to a word each, or all of them to one.
+inline Program posts(std::uint32_t count, std::int64_t apart_ns, std::size_t from = 0,
+                     std::size_t to_next = 4) {
+    return [=](Process& me) {
+        SimMemory memory(me);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            memory.post_word(from + to_next * i, i + 1);
+            me.sleep(apart_ns);
+        }
+    };
+}
+inline Program ticks(std::uint32_t count, std::int64_t apart_ns = 100) {
+    return posts(count, apart_ns, 0, 0);
+}
+
+/// A member until its process ends.
+inline Membership& join(Process& me) {
+    return me.keep(std::make_unique<Membership>(std::make_shared<Ring>(me.world()),
+                                                Member{me.rank(), me.node()}));
 }
 
 inline bool banks_are_equal(const World& world) {

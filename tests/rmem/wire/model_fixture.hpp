@@ -33,16 +33,9 @@ struct Bench {
     std::uint64_t write_at(std::uint16_t origin, std::int64_t time_ns, std::uint64_t offset,
                            std::uint32_t bytes = 4, bool interrupt = false,
                            std::int64_t extra_delay_ns = 0) {
-        WireWrite w;
-        w.origin = origin;
-        w.interrupt = interrupt;
-        w.bytes = bytes;
-        w.offset = offset;
-        w.time_ns = time_ns;
-        w.extra_delay_ns = extra_delay_ns;
-        w.tag = ++tags;
-        submitted = model.submit(w);
-        return w.tag;
+        submitted =
+            model.submit({origin, interrupt, bytes, offset, time_ns, extra_delay_ns, ++tags});
+        return tags;
     }
     void advance(std::int64_t until_ns) {
         model.advance(until_ns, [this](const WireOutcome& o) { outcomes.push_back(o); });
