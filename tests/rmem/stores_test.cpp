@@ -8,6 +8,7 @@
 #include "rmem/ring/config.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tests/rmem/stores/two_mappings.hpp"
+#include "tests/rmem/threads.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 
@@ -32,6 +33,11 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kPatienceNs = 30'000'000'000;
 constexpr std::size_t kStoredBytes = 65536;
+
+/// As a program stores it.
+volatile std::uint32_t& word_at(char* place) {
+    return *reinterpret_cast<volatile std::uint32_t*>(place);
+}
 
 struct Way {
     const char* link;
@@ -81,6 +87,11 @@ struct CapturedStores : ::testing::TestWithParam<Way> {
         EXPECT_EQ(rmem_stores(node, GetParam().mode, &memory), RMEM_OK) << rmem_last_error();
         return static_cast<char*>(memory);
     }
+    std::uint64_t counted_by_a(const char* counter) const {
+        std::uint64_t value = 0;
+        EXPECT_EQ(rmem_counter(a, counter, &value), RMEM_OK) << counter;
+        return value;
+    }
     bool is_captured() const { return std::strcmp(GetParam().link, "direct") != 0; }
 
     void expect_same_banks() {
@@ -109,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, CapturedStores, ::testing::ValuesIn(kWays),
 TEST_P(CapturedStores, plain_stores_of_every_size_arrive) {
     char* const memory = stores(a);
     ASSERT_NE(memory, nullptr);
-    *reinterpret_cast<volatile std::uint32_t*>(memory + 4) = 0x01020304;
+    word_at(memory + 4) = 0x01020304;
     *reinterpret_cast<volatile char*>(memory + 9) = 7;
     *reinterpret_cast<volatile std::uint16_t*>(memory + 14) = 0x0809;
     *reinterpret_cast<volatile double*>(memory + 64) = 3.5;
@@ -124,28 +135,24 @@ TEST_P(CapturedStores, plain_stores_of_every_size_arrive) {
     double value = 0;
     EXPECT_EQ(rmem_read(b, 64, &value, sizeof value), RMEM_OK);
     EXPECT_EQ(value, 3.5);
-    std::uint64_t captured = 0;
-    EXPECT_EQ(rmem_counter(a, "stores_captured", &captured), RMEM_OK);
-    EXPECT_EQ(captured > 0, is_captured());
+    EXPECT_EQ(counted_by_a("stores_captured") > 0, is_captured());
 }
 
 TEST_P(CapturedStores, what_others_write_is_seen_through_the_view_and_sent_by_nobody) {
     char* const memory = stores(a);
-    std::uint64_t before = 0, after = 0;
-    rmem_counter(a, "writes_sent", &before);
+    const std::uint64_t before = counted_by_a("writes_sent");
     const auto* word = reinterpret_cast<const std::atomic<std::uint32_t>*>(memory + 256);
     EXPECT_EQ(rmem_write_word(b, 256, 77), RMEM_OK);
     EXPECT_TRUE(eventually([&] { return word->load(std::memory_order_acquire) == 77; }));
     EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
-    rmem_counter(a, "writes_sent", &after);
-    EXPECT_EQ(after, before);
+    EXPECT_EQ(counted_by_a("writes_sent"), before);
 }
 
 TEST_P(CapturedStores, neighbours_in_other_words_are_left_alone) {
     char* const memory = stores(a);
     EXPECT_EQ(rmem_write_word(b, 0, 1), RMEM_OK);
     EXPECT_EQ(rmem_write_word(b, 8, 3), RMEM_OK);
-    *reinterpret_cast<volatile std::uint32_t*>(memory + 4) = 2;
+    word_at(memory + 4) = 2;
     EXPECT_EQ(rmem_flush(b, kPatienceNs), RMEM_OK);
     expect_same_banks();
     EXPECT_EQ(rmem_load(b, 0), 1U);
@@ -159,8 +166,6 @@ TEST_P(CapturedStores, data_comes_before_its_flag) {
     constexpr std::uint32_t kRounds = 3000;
     constexpr std::size_t kWords = 4;
     char* const memory = stores(a);
-    auto* const data = reinterpret_cast<volatile std::uint32_t*>(memory + 128);
-    auto* const flag = reinterpret_cast<volatile std::uint32_t*>(memory);
     EXPECT_EQ(rmem_set_sync_words(a, 0, 4), RMEM_OK) << rmem_last_error();
     std::atomic<bool> is_broken{false};
     std::thread reader([&] {
@@ -177,8 +182,8 @@ TEST_P(CapturedStores, data_comes_before_its_flag) {
         }
     });
     for (std::uint32_t round = 1; round <= kRounds; ++round) {
-        for (std::size_t i = 0; i < kWords; ++i) data[i] = round;
-        *flag = round;
+        for (std::size_t i = 0; i < kWords; ++i) word_at(memory + 128 + 4 * i) = round;
+        word_at(memory) = round;
     }
     reader.join();
     EXPECT_FALSE(is_broken);
@@ -188,20 +193,16 @@ TEST_P(CapturedStores, data_comes_before_its_flag) {
 TEST_P(CapturedStores, threads_store_beside_the_calls_of_the_node) {
     char* const memory = stores(a);
     constexpr std::uint32_t kStores = 400;
-    std::vector<std::thread> threads;
-    for (unsigned t = 1; t <= 3; ++t) {
-        threads.emplace_back([&, t] {
-            auto* const word = reinterpret_cast<volatile std::uint32_t*>(memory + 4096 * t);
-            for (std::uint32_t i = 1; i <= kStores; ++i) *word = i;
-        });
-    }
+    Threads threads(3, [&](unsigned t) {
+        for (std::uint32_t i = 1; i <= kStores; ++i) word_at(memory + 4096 * (t + 1)) = i;
+    });
     for (std::uint32_t i = 1; i <= kStores; ++i) {
         while (rmem_write_word(a, 4, i) == RMEM_EAGAIN) rmem_poll(a);
         if (i % 64 == 0) {
             EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK);
         }
     }
-    for (auto& thread : threads) thread.join();
+    threads.join();
     expect_same_banks();
     for (unsigned t = 1; t <= 3; ++t) EXPECT_EQ(rmem_load(b, 4096 * t), kStores);
     EXPECT_EQ(rmem_load(b, 4), kStores);
@@ -211,18 +212,14 @@ TEST_P(CapturedStores, atomic_operations_of_threads_are_atomic) {
     char* const memory = stores(a);
     const auto word = [&](std::size_t at) { return reinterpret_cast<std::uint32_t*>(memory + at); };
     constexpr std::uint32_t kTimes = 500, kThreads = 4;
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < kThreads; ++t) {
-        threads.emplace_back([&] {
-            for (std::uint32_t i = 0; i < kTimes; ++i) {
-                __atomic_fetch_add(word(640), 1, __ATOMIC_SEQ_CST);
-                while (__atomic_exchange_n(word(644), 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
-                *word(648) = *word(648) + 1;
-                __atomic_store_n(word(644), 0, __ATOMIC_RELEASE);
-            }
-        });
-    }
-    for (auto& thread : threads) thread.join();
+    Threads(kThreads, [&](unsigned) {
+        for (std::uint32_t i = 0; i < kTimes; ++i) {
+            __atomic_fetch_add(word(640), 1, __ATOMIC_SEQ_CST);
+            while (__atomic_exchange_n(word(644), 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
+            *word(648) = *word(648) + 1;
+            __atomic_store_n(word(644), 0, __ATOMIC_RELEASE);
+        }
+    }).join();
     expect_same_banks();
     EXPECT_EQ(rmem_load(b, 640), kTimes * kThreads);
     EXPECT_EQ(rmem_load(b, 648), kTimes * kThreads);
@@ -257,7 +254,7 @@ TEST_P(CapturedStores, nobody_may_touch_what_lies_before_and_behind_the_memory) 
 
 TEST_P(CapturedStores, a_handler_on_a_stack_of_8192_bytes_stores) {
     static volatile std::uint32_t* counted = nullptr;
-    counted = reinterpret_cast<volatile std::uint32_t*>(stores(a) + 768);
+    counted = &word_at(stores(a) + 768);
     std::thread([&] {
         std::vector<std::byte> small(8192);
         const SignalStack stack(small);
@@ -272,9 +269,8 @@ TEST_P(CapturedStores, a_handler_on_a_stack_of_8192_bytes_stores) {
 TEST_P(CapturedStores, a_thread_stores_while_the_nodes_own_waits) {
     char* const memory = stores(a);
     std::thread other([&] {
-        auto* const word = reinterpret_cast<volatile std::uint32_t*>(memory + 512);
         for (std::uint32_t i = 1; i <= 50; ++i) {
-            *word = i;
+            word_at(memory + 512) = i;
             ::usleep(200);
         }
         std::uint32_t last = 0;
@@ -312,7 +308,7 @@ void tick(int) {
 
 TEST_P(CapturedStores, a_signal_handler_may_store_while_its_thread_is_in_a_call) {
     char* const memory = stores(a) + 2048;
-    ticked = reinterpret_cast<volatile std::uint32_t*>(memory);
+    ticked = &word_at(memory);
     // Where calls are short: what is set aside in one is bounded.
     has_tick_text = std::strcmp(GetParam().link, "ring") == 0;
     bool is_damaged = false;
@@ -348,20 +344,18 @@ TEST_P(CapturedStores, a_signal_handler_may_store_while_its_thread_is_in_a_call)
     EXPECT_EQ(went_back, 0U) << "what a handler has stored is not stored again when it is sent";
     EXPECT_FALSE(is_damaged);
     EXPECT_EQ(ticks_missed, 0U) << "a handler reads what it has stored";
-    std::uint64_t lost = 1;
-    EXPECT_EQ(rmem_counter(a, "stores_lost", &lost), RMEM_OK);
-    EXPECT_EQ(lost, 0U);
+    EXPECT_EQ(counted_by_a("stores_lost"), 0U);
 }
 
 TEST_P(CapturedStores, a_program_killed_while_it_stores_leaves_the_ring_whole) {
-    for (int time = 0; time < 5; ++time) {
+    for (std::uint32_t time = 1; time <= 5; ++time) {
         rmem_close(a);
         a = nullptr;
         Child writer([&] {
             char* const memory = stores(open(0));
             for (std::uint32_t i = 1;; ++i) {
-                reinterpret_cast<volatile std::uint32_t*>(memory + 64)[i % 16] = i;
-                *reinterpret_cast<volatile std::uint32_t*>(memory) = i;
+                word_at(memory + 64 + i % 16 * 4) = i;
+                word_at(memory) = i;
             }
         });
         std::uint32_t seen = rmem_load(b, 0);
@@ -369,10 +363,9 @@ TEST_P(CapturedStores, a_program_killed_while_it_stores_leaves_the_ring_whole) {
         writer.kill();
         a = open(0);
         ASSERT_NE(a, nullptr);
-        char* const memory = stores(a);
-        *reinterpret_cast<volatile std::uint32_t*>(memory + 1024) = static_cast<unsigned>(time) + 1;
+        word_at(stores(a) + 1024) = time;
         std::uint32_t word = rmem_load(b, 1024);
-        while (word != static_cast<unsigned>(time) + 1) {
+        while (word != time) {
             ASSERT_EQ(rmem_wait_change(b, 1024, word, &word, kPatienceNs), RMEM_OK)
                 << rmem_last_error();
         }
@@ -385,9 +378,9 @@ TEST_P(CapturedStores, what_a_killed_writer_has_left_is_not_taken_for_a_store) {
     char* const memory = stores(a);
     rmem_close(b);
     b = nullptr;
-    std::uint64_t stored = 0;
     std::mt19937 random(1);
-    for (int time = 0; time < 30; ++time) {
+    constexpr std::uint32_t kTimes = 30;
+    for (std::uint32_t time = 1; time <= kTimes; ++time) {
         Child writer([&] {
             rmem_node* const own = open(1);
             for (std::uint32_t i = 1;; ++i) {
@@ -398,17 +391,13 @@ TEST_P(CapturedStores, what_a_killed_writer_has_left_is_not_taken_for_a_store) {
         });
         const std::uint32_t before = rmem_load(a, 96);
         EXPECT_EQ(rmem_wait_change(a, 96, before, nullptr, kPatienceNs), RMEM_OK);
-        *reinterpret_cast<volatile std::uint32_t*>(memory) = static_cast<std::uint32_t>(++stored);
+        word_at(memory) = time;
         ::usleep(static_cast<unsigned>(random() % 2000));
         writer.kill();
-        *reinterpret_cast<volatile std::uint32_t*>(memory + 4) =
-            static_cast<std::uint32_t>(time) + 1;
-        ++stored;
+        word_at(memory + 4) = time;
         EXPECT_EQ(rmem_flush(a, kPatienceNs), RMEM_OK) << rmem_last_error();
     }
-    std::uint64_t captured = 0;
-    EXPECT_EQ(rmem_counter(a, "stores_captured", &captured), RMEM_OK);
-    EXPECT_EQ(captured, stored);
+    EXPECT_EQ(counted_by_a("stores_captured"), 2 * kTimes);
     b = open(1);
     expect_same_banks();
 }
@@ -433,7 +422,7 @@ TEST_P(CapturedStores, a_handler_set_later_follows_the_library_when_the_memory_i
     char* const memory = stores(a);
     const SignalHandler handler(SIGSEGV, [](int) { ::_exit(9); });
     EXPECT_EQ(stores(a), memory);
-    *reinterpret_cast<volatile std::uint32_t*>(memory + 8) = 5;
+    word_at(memory + 8) = 5;
     expect_same_banks();
     EXPECT_EQ(rmem_load(b, 8), 5U);
     Child faulting([] { ::raise(SIGSEGV); });

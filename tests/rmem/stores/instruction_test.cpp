@@ -3,8 +3,8 @@
 
 /// Each instruction that stores does to a view, its registers and its flags what it does to plain
 /// memory. Both are run: the one by the processor, the other by the fault's handler. (All of them,
-/// the longer vectors too: instruction_forms_test.cpp. Here are those that a quick run asks, and
-/// what needs more than one instruction, a direction or an overlap.)
+/// the longer vectors too: instruction_forms_test.cpp. Here are one of each kind, for a quick run,
+/// and what needs more than one instruction, a direction or an overlap.)
 
 #include "rmem/stores/instruction.hpp"
 
@@ -63,53 +63,30 @@ struct Snippet {
 const Snippet kMoves[] = {
     GENERAL("movb %%al, (%%rdi)"),
     GENERAL("movb %%ah, 3(%%rdi)"),
-    GENERAL("movw %%ax, 6(%%rdi)"),
     GENERAL("movl %%edx, 5(%%rdi)"),
     GENERAL("movq %%rdx, -8(%%rdi)"),
-    GENERAL("movb $0x7F, (%%rdi)"),
-    GENERAL("movw $-2, (%%rdi)"),
     GENERAL("movl $0x12345678, (%%rdi,%%rcx,4)"),
-    GENERAL("movq $-3, (%%rdi,%%rcx,8)"),
-    GENERAL("movl %%r8d, 8(%%rdi)"),
     GENERAL("movnti %%rax, 16(%%rdi)"),
     GENERAL("movbe %%rax, 16(%%rdi)"),
-    GENERAL("movbe %%ax, 16(%%rdi)"),
     GENERAL("movw %%ds, (%%rdi)"),
     GENERAL("movl $1, (%%rdi)\n\tmovl $2, 4(%%rdi)\n\tmovq %%rax, 8(%%rdi)\n\taddl $3, (%%rdi)"),
 };
 
 const Snippet kArithmetic[] = {
     GENERAL("addb %%al, (%%rdi)"),
-    GENERAL("addw %%ax, (%%rdi)"),
-    GENERAL("addl %%eax, (%%rdi)"),
-    GENERAL("addq %%rax, (%%rdi)"),
-    GENERAL("addl $1, (%%rdi)"),
-    GENERAL("addq $-1, (%%rdi)"),
-    GENERAL("adcl %%eax, (%%rdi)"),
     GENERAL("adcq %%rax, (%%rdi)"),
-    GENERAL("subb $3, (%%rdi)"),
     GENERAL("subq %%rdx, (%%rdi)"),
-    GENERAL("sbbl %%eax, (%%rdi)"),
-    GENERAL("andl %%eax, (%%rdi)"),
-    GENERAL("orw %%ax, (%%rdi)"),
     GENERAL("xorq %%rax, (%%rdi)"),
-    GENERAL("incb (%%rdi)"),
     GENERAL("incl (%%rdi)"),
-    GENERAL("decq (%%rdi)"),
     GENERAL("negw (%%rdi)"),
-    GENERAL("negl (%%rdi)"),
     GENERAL("notq (%%rdi)"),
     GENERAL("lock addl %%eax, (%%rdi)"),
-    GENERAL("lock incq (%%rdi)"),
     GENERAL("lock xaddl %%eax, (%%rdi)"),
     GENERAL("xaddb %%dl, (%%rdi)"),
-    GENERAL("lock xaddq %%rdx, (%%rdi)"),
-    GENERAL("xchgl %%eax, (%%rdi)"),
     GENERAL("xchgb %%ah, (%%rdi)"),
     GENERAL("xchgq %%rdx, (%%rdi)"),
     GENERAL("lock cmpxchgl %%edx, (%%rdi)"),
     GENERAL("movl (%%rdi), %%eax\n\tlock cmpxchgl %%edx, (%%rdi)"),
-    GENERAL("movq (%%rdi), %%rax\n\tlock cmpxchgq %%rdx, (%%rdi)"),
     GENERAL("movb (%%rdi), %%al\n\tcmpxchgb %%dl, (%%rdi)"),
 };
 
@@ -139,7 +116,6 @@ const Snippet kVectors[] = {
 
 const Snippet kOthers[] = {
     GENERAL("shll $3, (%%rdi)"),
-    GENERAL("sarq %%cl, (%%rdi)"),
     GENERAL("rolb $1, (%%rdi)"),
     GENERAL("shldl $7, %%edx, (%%rdi)"),
     GENERAL("btsl $5, (%%rdi)"),
@@ -148,16 +124,19 @@ const Snippet kOthers[] = {
     GENERAL("lock cmpxchg8b (%%rdi)"),
     GENERAL("lock cmpxchg16b (%%rdi)"),
     GENERAL("pushq %%rax\n\tpopq (%%rdi)"),
-    GENERAL("fld1\n\tfstps (%%rdi)"),
     GENERAL("fldpi\n\tfstpt (%%rdi)"),
-    GENERAL("fldpi\n\tfistpl (%%rdi)"),
     GENERAL("stmxcsr (%%rdi)"),
-    GENERAL("fnstcw (%%rdi)"),
     GENERAL("movl %%eax, %%ebx\n\tshll $1, (%%rdi,%%rcx,4)\n\tsetz %%bl"),
 };
 
 class Instructions : public ::testing::Test {
 protected:
+    /// Which finds its place in rdi.
+    State at_place() const {
+        State state;
+        state.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
+        return state;
+    }
     void check(std::span<const Snippet> snippets) {
         for (const Snippet& snippet : snippets) {
             for (unsigned time = 0; time < 24; ++time) check(snippet);
@@ -184,23 +163,19 @@ protected:
 
         snippet.run(on_plain);
         snippet.run(on_view);
-        EXPECT_EQ(std::memcmp(plain.data(), memory_.bank(), plain.size()), 0) << snippet.text;
-        EXPECT_EQ(on_plain.rax, on_view.rax) << snippet.text;
-        EXPECT_EQ(on_plain.rbx, on_view.rbx) << snippet.text;
-        EXPECT_EQ(on_plain.rcx, on_view.rcx) << snippet.text;
-        EXPECT_EQ(on_plain.rdx, on_view.rdx) << snippet.text;
-        EXPECT_EQ(on_plain.flags & kArithmeticFlags, on_view.flags & kArithmeticFlags)
-            << snippet.text;
-        EXPECT_EQ(on_plain.rdi - reinterpret_cast<std::uint64_t>(plain.data()),
-                  on_view.rdi - reinterpret_cast<std::uint64_t>(memory_.view().data()))
-            << snippet.text;
-        const auto moved = [&](const State& s, const void* base) {
-            const auto begin = reinterpret_cast<std::uint64_t>(base);
-            const bool is_inside = s.rsi >= begin && s.rsi < begin + plain.size();
-            return is_inside ? s.rsi - begin : s.rsi;
+        SCOPED_TRACE(snippet.text);
+        EXPECT_EQ(std::memcmp(plain.data(), memory_.bank(), plain.size()), 0);
+        EXPECT_EQ(on_plain.rax, on_view.rax);
+        EXPECT_EQ(on_plain.rbx, on_view.rbx);
+        EXPECT_EQ(on_plain.rcx, on_view.rcx);
+        EXPECT_EQ(on_plain.rdx, on_view.rdx);
+        EXPECT_EQ(on_plain.flags & kArithmeticFlags, on_view.flags & kArithmeticFlags);
+        const auto moved = [&](std::uint64_t address, const void* base) {
+            const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(base);
+            return offset < plain.size() ? offset : address;
         };
-        EXPECT_EQ(moved(on_plain, plain.data()), moved(on_view, memory_.view().data()))
-            << snippet.text;
+        EXPECT_EQ(moved(on_plain.rdi, plain.data()), moved(on_view.rdi, memory_.view().data()));
+        EXPECT_EQ(moved(on_plain.rsi, plain.data()), moved(on_view.rsi, memory_.view().data()));
         const auto taken = taker_.taken();
         for (const Taken& one : taken) EXPECT_LE(one.offset + one.bytes, TwoMappings::kBytes);
     }
@@ -233,10 +208,9 @@ TEST_F(Instructions, shifts_bits_x87_and_long_exchanges_are_performed) {
 }
 
 TEST_F(Instructions, a_store_is_taken_as_it_is_and_nothing_beside_it) {
-    State s;
-    s.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
+    State s = at_place();
     kMoves[0].run(s);    // movb
-    kMoves[3].run(s);    // movl, at 5
+    kMoves[2].run(s);    // movl, at 5
     kVectors[0].run(s);  // 16 bytes
     kOthers[0].run(s);   // a shift of a word
     EXPECT_THAT(taker_.taken(), ElementsAre(Taken{kPlace, 1}, Taken{kPlace + 5, 4},
@@ -244,8 +218,7 @@ TEST_F(Instructions, a_store_is_taken_as_it_is_and_nothing_beside_it) {
 }
 
 TEST_F(Instructions, a_store_of_the_same_value_is_a_store) {
-    State s;
-    s.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
+    State s = at_place();
     s.rax = 5;
     kMoves[0].run(s);
     kMoves[0].run(s);
@@ -258,8 +231,7 @@ TEST_F(Instructions, a_store_of_the_same_value_is_a_store) {
 }
 
 TEST_F(Instructions, an_exchange_that_fails_is_no_store) {
-    State state;
-    state.rdi = reinterpret_cast<std::uint64_t>(memory_.view().data()) + kPlace;
+    State state = at_place();
     state.rax = 1;
     const Snippet exchange = GENERAL("lock cmpxchgl %%edx, (%%rdi)");
     exchange.run(state);

@@ -7,6 +7,7 @@
 #include "rmem/stores/trapped_view.hpp"
 
 #include "tests/rmem/stores/two_mappings.hpp"
+#include "tests/rmem/threads.hpp"
 #include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 
@@ -46,6 +47,12 @@ struct TrappedViews : ::testing::Test {
         std::memcpy(&value, memory.bank() + offset, sizeof value);
         return value;
     }
+    stores::TrappedView capture() { return {memory.view(), memory.bank(), taker}; }
+};
+
+/// Of which the stores are captured from the beginning on.
+struct TrappedView : TrappedViews {
+    const stores::TrappedView view = capture();
 };
 
 /// What a child that runs `body` with stderr in a pipe writes there, and how it ends.
@@ -93,7 +100,7 @@ void fault() {
 }
 
 TEST_F(TrappedViews, hand_on_nothing_that_lies_outside) {
-    stores::TrappedView view(memory.view(), memory.bank(), taker);
+    auto view = capture();
     const auto end = reinterpret_cast<std::uint64_t>(memory.view().data()) + TwoMappings::kBytes;
     EXPECT_BROKEN(view.store(end - 2, "word", 4));
 }
@@ -101,7 +108,7 @@ TEST_F(TrappedViews, hand_on_nothing_that_lies_outside) {
 TEST_F(TrappedViews, a_handler_that_the_program_had_before_gets_its_own_faults) {
     const auto ended = run_apart([&] {
         set_handler(count_and_return, SA_SIGINFO);
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         for (std::uint32_t i = 1; i <= 3; ++i) {
             *word(16) = i;
             if (::sigsetjmp(back, 1) == 0) fault();
@@ -119,7 +126,7 @@ void count_and_ask_the_former(int signal, siginfo_t* info, void* context) {
 
 TEST_F(TrappedViews, a_handler_that_asks_the_one_it_found_is_asked_once_a_signal) {
     const auto ended = run_apart([&] {
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         set_handler(count_and_ask_the_former, SA_SIGINFO, &found_in_place);
         // From here on it is in its turn behind the library.
         const stores::TrappedView another(memory.view(), memory.bank(), taker);
@@ -135,7 +142,7 @@ TEST_F(TrappedViews, a_handler_that_asks_the_one_it_found_is_asked_once_a_signal
 
 TEST_F(TrappedViews, a_fault_that_is_nobodys_ends_the_program_as_ever) {
     const auto ended = run_apart([&] {
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         *word(0) = 1;
         fault();
     });
@@ -145,7 +152,7 @@ TEST_F(TrappedViews, a_fault_that_is_nobodys_ends_the_program_as_ever) {
 TEST_F(TrappedViews, a_handler_of_one_time_is_asked_once) {
     const auto ended = run_apart([&] {
         set_handler(count_and_return, static_cast<int>(SA_SIGINFO | SA_RESETHAND));
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         if (::sigsetjmp(back, 1) == 0) fault();
         *word(16) = 1;
         if (handled != 1 || in_bank(16) != 1) ::_exit(1);
@@ -157,7 +164,7 @@ TEST_F(TrappedViews, a_handler_of_one_time_is_asked_once) {
 TEST_F(TrappedViews, a_signal_that_was_sent_is_the_programs) {
     const auto ended = run_apart([&] {
         set_handler(count_and_return, SA_SIGINFO);
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         if (::sigsetjmp(back, 1) == 0) ::raise(SIGSEGV);
         if (handled != 1) ::_exit(1);
     });
@@ -168,7 +175,7 @@ TEST_F(TrappedViews, a_signal_that_was_sent_ends_the_program_unless_that_ignores
     for (const bool ignores : {false, true}) {
         const auto ended = run_apart([&] {
             if (ignores) ::signal(SIGSEGV, SIG_IGN);
-            const stores::TrappedView view(memory.view(), memory.bank(), taker);
+            const auto view = capture();
             ::raise(SIGSEGV);
             if (!ignores) return;
             *word(16) = 7;
@@ -188,14 +195,13 @@ TEST_F(TrappedViews, a_handler_of_the_programs_has_its_own_mask) {
         };
         sigaddset(&action.sa_mask, SIGUSR1);
         ::sigaction(SIGSEGV, &action, nullptr);
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         fault();
     });
     EXPECT_EQ(ended.status, 0);
 }
 
-TEST_F(TrappedViews, an_instruction_may_end_with_its_page_or_cross_it) {
-    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+TEST_F(TrappedView, an_instruction_may_end_with_its_page_or_cross_it) {
     constexpr std::size_t kPage = 4096;
     // movl $5, 16(%rdi); ret
     constexpr std::array<unsigned char, 8> kCode = {0xC7, 0x47, 0x10, 5, 0, 0, 0, 0xC3};
@@ -218,8 +224,7 @@ std::size_t room_for_a_signal() {
     return std::max<std::size_t>(frame, 2048) + 1500;
 }
 
-TEST_F(TrappedViews, a_thread_with_the_smallest_stack_for_signals_stores) {
-    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+TEST_F(TrappedView, a_thread_with_the_smallest_stack_for_signals_stores) {
     std::thread([&] {
         std::vector<std::byte> small(room_for_a_signal());
         const SignalStack stack(small);
@@ -234,8 +239,7 @@ TEST_F(TrappedViews, a_thread_with_the_smallest_stack_for_signals_stores) {
 volatile std::uint32_t* stored_by_handler = nullptr;
 
 /// 8192 is the SIGSTKSZ that programs were compiled with for decades.
-TEST_F(TrappedViews, a_handler_on_a_stack_of_8192_bytes_stores) {
-    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+TEST_F(TrappedView, a_handler_on_a_stack_of_8192_bytes_stores) {
     stored_by_handler = word(160);
     std::thread([&] {
         // What is below it is looked at: nothing may reach there.
@@ -251,19 +255,14 @@ TEST_F(TrappedViews, a_handler_on_a_stack_of_8192_bytes_stores) {
     EXPECT_EQ(in_bank(160), 50U);
 }
 
-TEST_F(TrappedViews, threads_store_at_once_and_lose_nothing) {
-    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+TEST_F(TrappedView, threads_store_at_once_and_lose_nothing) {
     constexpr std::uint32_t kStores = 300;
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < 4; ++t) {
-        threads.emplace_back([&, t] {
-            for (std::uint32_t i = 1; i <= kStores; ++i) {
-                *word(64 * t) = i;
-                asm volatile("roll $1, %0" : "+m"(*const_cast<std::uint32_t*>(word(64 * t + 4))));
-            }
-        });
-    }
-    for (auto& thread : threads) thread.join();
+    Threads(4, [&](unsigned t) {
+        for (std::uint32_t i = 1; i <= kStores; ++i) {
+            *word(64 * t) = i;
+            asm volatile("roll $1, %0" : "+m"(*const_cast<std::uint32_t*>(word(64 * t + 4))));
+        }
+    }).join();
     for (unsigned t = 0; t < 4; ++t) EXPECT_EQ(in_bank(64 * t), kStores);
     EXPECT_EQ(taker.taken().size(), 4 * 2 * kStores);
 }
@@ -278,38 +277,32 @@ bool exchange_both(std::uint64_t* both, std::uint64_t (&expected)[2], std::uint6
     return is_done;
 }
 
-TEST_F(TrappedViews, atomic_operations_of_threads_are_atomic) {
-    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+TEST_F(TrappedView, atomic_operations_of_threads_are_atomic) {
     constexpr std::uint32_t kTimes = 1000, kThreads = 4;
     const auto plain = [&](std::size_t at) { return const_cast<std::uint32_t*>(word(at)); };
     auto* const both = reinterpret_cast<std::uint64_t*>(memory.view().data() + 256);
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < kThreads; ++t) {
-        threads.emplace_back([&, t] {
-            for (std::uint32_t i = 1; i <= kTimes; ++i) {
-                __atomic_fetch_add(plain(0), 1, __ATOMIC_SEQ_CST);  // xadd
-                asm volatile("lock incl %0\n\tlock subl $2, %1" : "+m"(*plain(4)), "+m"(*plain(8)));
-                std::uint32_t seen = *word(12);
-                while (!__atomic_compare_exchange_n(plain(12), &seen, seen + 1, false,
-                                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-                }
-                while (__atomic_exchange_n(plain(16), 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
-                *word(20) = *word(20) + 1;
-                __atomic_store_n(plain(16), 0, __ATOMIC_RELEASE);
-                bool was_set = true;
-                while (was_set)
-                    asm volatile("lock btsl $7, %1" : "=@ccc"(was_set), "+m"(*plain(24)));
-                *word(28) = *word(28) + 1;
-                asm volatile("lock btrl $7, %0" : "+m"(*plain(24)));
-                asm volatile("lock xorl %1, %0" : "+m"(*plain(32)) : "r"(1U << t));
-                if (i % 8 != 0) continue;
-                std::uint64_t expected[2] = {0, 0};
-                while (!exchange_both(both, expected, expected[0] + 1)) {
-                }
+    Threads(kThreads, [&](unsigned t) {
+        for (std::uint32_t i = 1; i <= kTimes; ++i) {
+            __atomic_fetch_add(plain(0), 1, __ATOMIC_SEQ_CST);  // xadd
+            asm volatile("lock incl %0\n\tlock subl $2, %1" : "+m"(*plain(4)), "+m"(*plain(8)));
+            std::uint32_t seen = *word(12);
+            while (!__atomic_compare_exchange_n(plain(12), &seen, seen + 1, false, __ATOMIC_SEQ_CST,
+                                                __ATOMIC_SEQ_CST)) {
             }
-        });
-    }
-    for (auto& thread : threads) thread.join();
+            while (__atomic_exchange_n(plain(16), 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
+            *word(20) = *word(20) + 1;
+            __atomic_store_n(plain(16), 0, __ATOMIC_RELEASE);
+            bool was_set = true;
+            while (was_set) asm volatile("lock btsl $7, %1" : "=@ccc"(was_set), "+m"(*plain(24)));
+            *word(28) = *word(28) + 1;
+            asm volatile("lock btrl $7, %0" : "+m"(*plain(24)));
+            asm volatile("lock xorl %1, %0" : "+m"(*plain(32)) : "r"(1U << t));
+            if (i % 8 != 0) continue;
+            std::uint64_t expected[2] = {0, 0};
+            while (!exchange_both(both, expected, expected[0] + 1)) {
+            }
+        }
+    }).join();
     constexpr std::uint32_t kAll = kTimes * kThreads;
     EXPECT_EQ(in_bank(0), kAll) << "xadd";
     EXPECT_EQ(in_bank(4), kAll) << "inc";
@@ -345,10 +338,15 @@ void confine(Filter filter) {
         ::_exit(77);
 }
 
+void expect_well(const Ended& ended) {
+    if (ended.status == 77) GTEST_SKIP() << "no filter can be set here";
+    EXPECT_EQ(ended.status, 0) << ended.said;
+}
+
 /// Whatever a sandbox forbids: it leaves a program the calls by which handlers return.
 TEST_F(TrappedViews, a_program_that_may_make_no_other_call_stores_copies_and_fills) {
     const auto ended = run_apart([&] {
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         std::vector<std::byte> from(3 * 4096, std::byte{3});
         Filter filter = {load(offsetof(seccomp_data, nr))};
         for (const long call : {SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_exit_group}) {
@@ -365,8 +363,7 @@ TEST_F(TrappedViews, a_program_that_may_make_no_other_call_stores_copies_and_fil
         if (in_bank(16) != 5 || memory.bank()[5099] != std::byte{3}) ::_exit(1);
         ::_exit(0);
     });
-    if (ended.status == 77) GTEST_SKIP() << "no filter can be set here";
-    EXPECT_EQ(ended.status, 0) << ended.said;
+    expect_well(ended);
 }
 
 /// Refuses mappings with all of these rights, as a service is refused that may not make code.
@@ -383,35 +380,33 @@ Filter without_rights(unsigned rights) {
 TEST_F(TrappedViews, a_program_that_may_not_make_code_that_it_writes_stores_all_the_same) {
     const auto ended = run_apart([&] {
         confine(without_rights(PROT_WRITE | PROT_EXEC));
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         *word(16) = 5;
         asm volatile("shll $1, %0" : "+m"(*const_cast<std::uint32_t*>(word(16))));
         ::_exit(in_bank(16) == 10 ? 0 : 1);
     });
-    if (ended.status == 77) GTEST_SKIP() << "no filter can be set here";
-    EXPECT_EQ(ended.status, 0) << ended.said;
+    expect_well(ended);
 }
 
 TEST_F(TrappedViews, a_program_that_may_make_no_code_at_all_is_told_what_to_do) {
     const auto ended = run_apart([&] {
         confine(without_rights(PROT_EXEC));
         try {
-            const stores::TrappedView view(memory.view(), memory.bank(), taker);
+            const auto view = capture();
         } catch (const Error& e) {
             static_cast<void>(!::write(STDERR_FILENO, e.what(), std::strlen(e.what())));
             ::_exit(0);
         }
         ::_exit(1);
     });
-    if (ended.status == 77) GTEST_SKIP() << "no filter can be set here";
-    EXPECT_EQ(ended.status, 0);
+    expect_well(ended);
+    if (IsSkipped()) return;
     EXPECT_THAT(ended.said, HasSubstr("set RMEM_STORES=scan"));
 }
 
 volatile std::uint32_t* ticked = nullptr;
 
-TEST_F(TrappedViews, a_signal_handler_stores_between_the_programs_stores) {
-    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+TEST_F(TrappedView, a_signal_handler_stores_between_the_programs_stores) {
     ticked = word(128);
     const SignalHandler handler(SIGALRM, [](int) { *ticked = *ticked + 1; });
     const itimerval often{{0, 200}, {0, 200}}, never{};
@@ -426,8 +421,7 @@ TEST_F(TrappedViews, a_signal_handler_stores_between_the_programs_stores) {
     EXPECT_GE(in_bank(128), 50U);
 }
 
-TEST_F(TrappedViews, the_system_reads_from_a_view_and_does_not_write_into_it) {
-    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+TEST_F(TrappedView, the_system_reads_from_a_view_and_does_not_write_into_it) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     *word(8) = 0x64636261;
@@ -441,8 +435,7 @@ TEST_F(TrappedViews, the_system_reads_from_a_view_and_does_not_write_into_it) {
     ::close(ends[1]);
 }
 
-TEST_F(TrappedViews, a_childs_store_ends_the_child_with_a_sentence) {
-    const stores::TrappedView view(memory.view(), memory.bank(), taker);
+TEST_F(TrappedView, a_childs_store_ends_the_child_with_a_sentence) {
     *word(0) = 5;
     const auto ended = run_apart([&] { *word(0) = 6; });
     EXPECT_EQ(ended.status, -SIGSEGV);
@@ -454,7 +447,7 @@ TEST_F(TrappedViews, a_childs_store_ends_the_child_with_a_sentence) {
 
 TEST_F(TrappedViews, an_instruction_that_cannot_be_told_ends_the_program_with_a_sentence) {
     const auto ended = run_apart([&] {
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         // The base of a segment is not among the registers that a handler is given.
         std::uint64_t segment = 0;
         asm volatile("mov %%fs:0, %0" : "=r"(segment));
@@ -467,7 +460,7 @@ TEST_F(TrappedViews, an_instruction_that_cannot_be_told_ends_the_program_with_a_
 
 TEST_F(TrappedViews, a_store_that_ends_behind_the_memory_is_called_that) {
     const auto ended = run_apart([&] {
-        const stores::TrappedView view(memory.view(), memory.bank(), taker);
+        const auto view = capture();
         *reinterpret_cast<volatile std::uint64_t*>(&memory.view()[TwoMappings::kBytes - 4]) = 1;
     });
     EXPECT_EQ(ended.status, -SIGSEGV);
@@ -478,7 +471,7 @@ TEST_F(TrappedViews, a_store_that_ends_behind_the_memory_is_called_that) {
 TEST_F(TrappedViews, views_are_told_apart_and_their_number_is_bounded) {
     TwoMappings other;
     StoringTaker others(other.bank());
-    const stores::TrappedView first(memory.view(), memory.bank(), taker);
+    const auto first = capture();
     {
         const stores::TrappedView second(other.view(), other.bank(), others);
         *word(0) = 1;
