@@ -28,16 +28,11 @@ constexpr std::size_t kMargin = 64;   ///< before each
 ::testing::AssertionResult same(std::span<const std::byte> found,
                                 std::span<const std::byte> expected) {
     if (found.size() != expected.size()) return ::testing::AssertionFailure() << "sizes differ";
-    if (std::memcmp(found.data(), expected.data(), found.size()) == 0) {
-        return ::testing::AssertionSuccess();
-    }
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        if (found[i] == expected[i]) continue;
-        return ::testing::AssertionFailure()
-               << "byte " << i << " is " << std::to_integer<unsigned>(found[i]) << " instead of "
-               << std::to_integer<unsigned>(expected[i]);
-    }
-    return ::testing::AssertionSuccess();
+    const auto [one, other] = std::mismatch(found.begin(), found.end(), expected.begin());
+    if (one == found.end()) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure()
+           << "byte " << one - found.begin() << " is " << std::to_integer<unsigned>(*one)
+           << " instead of " << std::to_integer<unsigned>(*other);
 }
 
 /// Bytes at every distance from a boundary of 16.
@@ -62,12 +57,8 @@ struct BlockCase {
 class NodeBlocks : public ::testing::TestWithParam<BlockCase> {
 protected:
     static RingSpec spec(std::size_t bytes) {
-        RingSpec spec;
-        spec.link = GetParam().link;
-        spec.timing = GetParam().timing;
-        spec.user_bytes = bytes;
-        spec.joins = true;
-        return spec;
+        const auto& [link, timing] = GetParam();
+        return {.link = link, .timing = timing, .user_bytes = bytes, .joins = true};
     }
     /// All banks hold what they should.
     static void expect_everywhere(const TestRing& ring, std::span<const std::byte> expected) {
@@ -91,8 +82,7 @@ TEST_P(NodeBlocks, of_each_size_at_each_offset_from_each_alignment_change_what_t
             const auto source = buffer.at((bytes + 3 * offset) % kOffsets, bytes);
             fill(source, bytes * kOffsets + offset);
             write_all(ring.node(0), at, source.data(), bytes);
-            std::copy(source.begin(), source.end(),
-                      expected.begin() + static_cast<std::ptrdiff_t>(at));
+            std::copy(source.begin(), source.end(), expected.data() + at);
         }
         expect_everywhere(ring, expected);
         if (HasFailure()) FAIL() << "blocks of " << bytes << " bytes";
@@ -104,20 +94,29 @@ TEST_P(NodeBlocks, large_ones_change_what_they_cover) {
     const TestRing ring(spec(kBytes));
     std::vector<std::byte> expected(kBytes);
     Buffer buffer(kBytes);
-    const std::size_t mebibyte = std::size_t{1} << 20;
+    constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+    constexpr std::size_t kSizes[] = {511,
+                                      1024,
+                                      1401,
+                                      1472,
+                                      4095,
+                                      4096,
+                                      8191,
+                                      9000,
+                                      65'535,
+                                      65'540,
+                                      2 * kMebibyte / 7,
+                                      kMebibyte - 1,
+                                      kMebibyte,
+                                      kMebibyte + 5};
     const bool slow = GetParam().timing != "none";
-    for (const std::size_t bytes :
-         {std::size_t{511}, std::size_t{1024}, std::size_t{1401}, std::size_t{1472},
-          std::size_t{4095}, std::size_t{4096}, std::size_t{8191}, std::size_t{9000},
-          std::size_t{65'535}, std::size_t{65'540}, 2 * mebibyte / 7, mebibyte - 1, mebibyte,
-          mebibyte + 5}) {
+    for (const std::size_t bytes : kSizes) {
         if (slow && bytes > 100'000) break;
-        for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, std::size_t{4099}}) {
+        for (const std::size_t offset : {0U, 1U, 4099U}) {
             const auto source = buffer.at(bytes % kOffsets, bytes);
             fill(source, bytes + offset);
             write_all(ring.node(0), offset, source.data(), bytes);
-            std::copy(source.begin(), source.end(),
-                      expected.begin() + static_cast<std::ptrdiff_t>(offset));
+            std::copy(source.begin(), source.end(), expected.data() + offset);
             expect_everywhere(ring, expected);
             if (HasFailure()) FAIL() << "a block of " << bytes << " bytes at " << offset;
         }

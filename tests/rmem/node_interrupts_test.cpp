@@ -33,6 +33,21 @@ std::optional<Interrupt> next_by_descriptor(Node& node, int fd) {
     return std::nullopt;
 }
 
+/// Takes the values from 1 on by `next`, and tells of each.
+void take_all(std::uint32_t last, std::size_t offset,
+              const std::function<std::optional<Interrupt>()>& next,
+              std::atomic<std::uint32_t>& told) {
+    for (std::uint32_t value = 1; value <= last; ++value) {
+        const auto interrupt = next();
+        ASSERT_TRUE(interrupt) << "none came after " << value - 1;
+        ASSERT_EQ(interrupt->value, value);
+        EXPECT_EQ(interrupt->offset, offset);
+        EXPECT_EQ(interrupt->origin, 0U);
+        EXPECT_EQ(interrupt->missed, 0U);
+        told = value;
+    }
+}
+
 // ---- One rank
 
 class NodeInterrupts : public LinkConformance {
@@ -54,15 +69,7 @@ protected:
     }
     /// Takes all of them by `next`.
     static void take_all(Self& self, const std::function<std::optional<Interrupt>()>& next) {
-        for (std::uint32_t value = 1; value <= kWrites; ++value) {
-            const auto interrupt = next();
-            ASSERT_TRUE(interrupt) << "none came after " << value - 1;
-            ASSERT_EQ(interrupt->value, value);
-            EXPECT_EQ(interrupt->offset, kWatched);
-            EXPECT_EQ(interrupt->origin, 0U);
-            EXPECT_EQ(interrupt->missed, 0U);
-            self.shared.words[0] = value;
-        }
+        test::take_all(kWrites, kWatched, next, self.shared.words[0]);
         EXPECT_FALSE(self.node.next_interrupt(Deadline::now()));
     }
     void run_watcher(const Body& body) {
@@ -152,14 +159,6 @@ protected:
     static constexpr std::size_t kWatched = 0x40;
     static constexpr std::uint32_t kWrites = 40;
 
-    static RingSpec spec() {
-        RingSpec spec;
-        spec.link = GetParam();
-        spec.ranks = 4;
-        spec.user_bytes = kUdpBytes;
-        return spec;
-    }
-
     /// Writes of ranks 0 and 1 in turn, each when the one before has been told.
     void write_now_and_then() {
         std::uint64_t state = 26;
@@ -172,16 +171,17 @@ protected:
     }
     /// On rank 3's thread.
     void take_all(const std::function<std::optional<Interrupt>()>& next) {
-        for (std::uint32_t value = 1; value <= kWrites; ++value) {
-            const auto interrupt = next();
-            ASSERT_TRUE(interrupt) << "none came after " << value - 1;
-            ASSERT_EQ(interrupt->value, value);
-            EXPECT_EQ(interrupt->origin, 0U);
-            told_ = value;
-        }
+        test::take_all(kWrites, kWatched, next, told_);
+    }
+    /// Its next interrupt has this value, and none was lost.
+    static void expect_next(Node& node, std::uint32_t value) {
+        const auto interrupt = node.next_interrupt(Deadline::in(kWaitNs));
+        ASSERT_TRUE(interrupt);
+        ASSERT_EQ(interrupt->value, value);
+        ASSERT_EQ(interrupt->missed, 0U);
     }
 
-    TestRing ring_{spec()};
+    TestRing ring_{{.link = GetParam(), .ranks = 4, .user_bytes = kUdpBytes}};
     Node rank0_ = ring_.join(0), rank1_ = ring_.join(1);
     Node rank2_ = ring_.join(2), rank3_ = ring_.join(3);
     std::atomic<std::uint32_t> told_ = 0;
@@ -228,12 +228,7 @@ TEST_P(SharedInterrupts, come_to_each_rank_once) {
     rank2_.watch(kWatched, 4);
     for (std::uint32_t value = 1; value <= kWrites; ++value) {
         write_word(rank0_, kWatched, value);
-        for (Node* const taker : {&rank2_, &rank3_}) {
-            const auto interrupt = taker->next_interrupt(Deadline::in(kWaitNs));
-            ASSERT_TRUE(interrupt);
-            ASSERT_EQ(interrupt->value, value);
-            ASSERT_EQ(interrupt->missed, 0U);
-        }
+        for (Node* const taker : {&rank2_, &rank3_}) expect_next(*taker, value);
         ASSERT_FALSE(rank2_.next_interrupt(Deadline::now()));
         ASSERT_FALSE(rank3_.next_interrupt(Deadline::now()));
     }
@@ -244,9 +239,8 @@ TEST_P(SharedInterrupts, of_one_rank_are_not_held_up_by_another_that_takes_none)
     constexpr std::uint32_t kMore = 2 * kInterruptQueueEntries;
     for (std::uint32_t value = 1; value <= kMore; ++value) {
         write_word(rank0_, kWatched, value);
-        const auto interrupt = rank2_.next_interrupt(Deadline::in(kWaitNs));
-        ASSERT_TRUE(interrupt);
-        ASSERT_EQ(interrupt->value, value);
+        expect_next(rank2_, value);
+        if (HasFailure()) return;
     }
     const auto interrupt = rank3_.next_interrupt(Deadline::in(kWaitNs));
     ASSERT_TRUE(interrupt);
@@ -292,9 +286,7 @@ TEST_P(SharedInterrupts, are_not_raised_by_writes_of_the_own_node) {
     EXPECT_TRUE(rank3_.flush(Deadline::in(kWaitNs)));
     EXPECT_FALSE(rank2_.next_interrupt(Deadline::now()));
     write_word(rank0_, kWatched, 2);
-    const auto interrupt = rank2_.next_interrupt(Deadline::in(kWaitNs));
-    ASSERT_TRUE(interrupt);
-    EXPECT_EQ(interrupt->value, 2U);
+    expect_next(rank2_, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(EachLink, SharedInterrupts,

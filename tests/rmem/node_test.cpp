@@ -10,21 +10,16 @@
 
 #include <gmock/gmock.h>
 #include <poll.h>
-#include <sched.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
-namespace rmem {
+namespace rmem::test {
 namespace {
-
-using test::eventually;
-using test::RingName;
 
 constexpr std::int64_t kNodePatience = 30'000'000'000;
 
@@ -38,41 +33,25 @@ struct NodeTest : ::testing::Test {
     static std::shared_ptr<Ring> open(const RingConfig& config) {
         return Ring::open(config, Deadline::in(kNodePatience));
     }
-    static bool readable(int fd) {
+    static bool readable(int fd, int within_ms = 0) {
         pollfd one{fd, POLLIN, 0};
-        return ::poll(&one, 1, 0) == 1 && (one.revents & POLLIN) != 0;
+        return ::poll(&one, 1, within_ms) == 1 && (one.revents & POLLIN) != 0;
     }
-    static bool becomes_readable(int fd) {
-        pollfd one{fd, POLLIN, 0};
-        return ::poll(&one, 1, 30'000) == 1;
+    static bool becomes_readable(int fd) { return readable(fd, 30'000); }
+    /// A node whose next write is stamped.
+    static Node one_before_its_sample(const std::shared_ptr<Ring>& ring) {
+        Node writer(ring, {0, 0});
+        for (unsigned i = 1; i < kStampEvery; ++i)
+            EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
+        return writer;
     }
 };
 
 // ---- Joining
 
-TEST_F(NodeTest, it_joins_the_ring_that_the_environment_names) {
-    ::setenv("RMEM_RING", name.get().c_str(), 1);
-    ::setenv("RMEM_NODES", "2", 1);
-    ::setenv("RMEM_NODE", "1", 1);
-    ::setenv("RMEM_SIZE", "4K", 1);
-    {
-        Node node = Node::open(false);
-        EXPECT_EQ(node.id(), 1U);
-        EXPECT_EQ(node.rank(), 1U);
-        EXPECT_EQ(node.size(), 4096U);
-        EXPECT_EQ(node.ring().config().name, name.get());
-    }
-    for (const char* variable : {"RMEM_RING", "RMEM_NODES", "RMEM_NODE", "RMEM_SIZE"}) {
-        ::unsetenv(variable);
-    }
-}
-
 TEST_F(NodeTest, a_link_without_processes_is_refused_and_nothing_left) {
-    EXPECT_THAT(test::refused(Errc::unknown_link,
-                              [&] {
-                                  Node(config(LinkKind::sim), {0, 0});
-                              }),
-                ::testing::HasSubstr("sim"));
+    const auto join = [&] { Node(config(LinkKind::sim), {0, 0}); };
+    EXPECT_THAT(refused(Errc::unknown_link, join), ::testing::HasSubstr("sim"));
     EXPECT_FALSE(name.exists());
 }
 
@@ -114,17 +93,6 @@ TEST_F(NodeTest, a_group_of_writes_is_made_whole_and_in_order_or_not_at_all) {
         EXPECT_EQ(a.load(100), 0U);
         const std::vector<GroupedWrite> many(kMostGrouped + 1, GroupedWrite{0, &flag, 4});
         EXPECT_THROW(static_cast<void>(a.write_group(many)), Error);
-    }
-}
-
-TEST_F(NodeTest, a_bank_pointer_shows_what_others_write_without_any_call) {
-    for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
-        const auto ring = open(link);
-        Node writer(ring, {0, 0});
-        Node reader(ring, {1, 1});
-        const auto* word = reinterpret_cast<const std::atomic<std::uint32_t>*>(reader.bank() + 64);
-        EXPECT_EQ(writer.write_word(64, 7), WriteResult::ok);
-        EXPECT_TRUE(eventually([&] { return word->load() == 7; })) << name_of(link);
     }
 }
 
@@ -197,8 +165,7 @@ TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
 
 TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_for_it) {
     const auto ring = open();
-    Node writer(ring, {0, 0});
-    for (unsigned i = 1; i < kStampEvery; ++i) EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
+    Node writer = one_before_its_sample(ring);
     std::thread reader([&] {
         Node node(ring, {1, 1});
         EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kNodePatience)), 1U);
@@ -227,9 +194,8 @@ TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
     RingConfig bounded = config();
     bounded.bound_ns = 1;  // nothing is that fast
     const auto ring = open(bounded);
-    Node writer(ring, {0, 0});
+    Node writer = one_before_its_sample(ring);
     EXPECT_EQ(writer.bound_ns(), 1);
-    for (unsigned i = 1; i < kStampEvery; ++i) EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
     std::thread reader([&] {
         Node node(ring, {1, 1});
         std::optional<BoundViolation> seen;
@@ -248,33 +214,6 @@ TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
     reader.join();
 }
 
-TEST_F(NodeTest, on_ring_every_write_is_measured_and_those_delayed_past_the_bound_are_reported) {
-    constexpr std::uint32_t kWrites = 40;
-    constexpr std::uint32_t kDelayed = 7;
-    ::setenv("RMEM_FAULTS", "delay:node=0,by=20ms,count=7,after=10", 1);
-    RingConfig bounded = config(LinkKind::ring);
-    bounded.bound_ns = 10'000'000;
-    std::atomic<std::uint32_t> reported = 0;
-    {
-        const auto ring = open(bounded);
-        Node writer(ring, {0, 0});
-        Node reader(ring, {1, 1});
-        ::unsetenv("RMEM_FAULTS");
-        EXPECT_EQ(reader.bound_ns(), 10'000'000);
-        reader.on_bound_violation([&](const BoundViolation& violation) {
-            if (!violation.by_host) ++reported;
-        });
-        for (std::uint32_t i = 0; i < kWrites; ++i) {
-            while (writer.write_word(0, i + 1) != WriteResult::ok) writer.poll();
-        }
-        ASSERT_TRUE(writer.flush(Deadline::in(kNodePatience)));
-        EXPECT_EQ(reader.load(0), kWrites);
-        EXPECT_EQ(reader.propagation().count(), kWrites);
-        EXPECT_GE(reader.counter(LinkCounter::bound_violations), kDelayed);
-        EXPECT_TRUE(eventually([&] { return reported >= kDelayed; }));
-    }
-}
-
 // ---- Counters
 
 TEST_F(NodeTest, what_it_sent_is_counted_where_others_can_read_it) {
@@ -291,4 +230,4 @@ TEST_F(NodeTest, what_it_sent_is_counted_where_others_can_read_it) {
 }
 
 }  // namespace
-}  // namespace rmem
+}  // namespace rmem::test

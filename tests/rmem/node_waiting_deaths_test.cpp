@@ -16,7 +16,6 @@
 #include <chrono>
 #include <fstream>
 #include <string>
-#include <thread>
 
 namespace rmem::test {
 namespace {

@@ -128,26 +128,6 @@ TEST_P(NodeWaiting, all_that_wait_for_one_word_are_woken_by_any_of_them) {
     });
 }
 
-TEST_P(NodeWaiting, two_that_wait_for_each_other_in_turn_never_stop) {
-    constexpr std::uint32_t kRounds = 60;
-    run(2, [](Self& self) {
-        std::uint64_t state = 21 + self.id;
-        const std::size_t own = 0x80 + 4 * self.id;
-        const std::size_t others = 0x84 - 4 * self.id;
-        for (std::uint32_t round = 1; round <= kRounds; ++round) {
-            if (self.id == 0) {
-                pause(any_pause(state));
-                self.write_word(own, round);
-            }
-            ASSERT_EQ(next_value(self, others, round - 1), round) << "at node " << self.id;
-            if (self.id == 1) {
-                pause(any_pause(state));
-                self.write_word(own, round);
-            }
-        }
-    });
-}
-
 // ---- Each kind of write
 
 /// Node 0 changes the word in each way, after each pause, and node 1 waits for that.
@@ -258,17 +238,6 @@ TEST_P(NodeWaiting, a_write_that_changes_nothing_ends_no_wait) {
             ASSERT_TRUE(is_told([&] { return self.shared.words[0] == value + 1; }))
                 << "missed " << value + 1;
         }
-    });
-}
-
-TEST_P(NodeWaiting, what_has_been_written_already_is_seen_without_waiting) {
-    run(2, [](Self& self) {
-        const std::size_t own = 4 * self.id;
-        self.write_word(own, 5);
-        ASSERT_TRUE(self.node.flush(Deadline::in(kSliceNs)));
-        EXPECT_EQ(self.node.wait_change(own, 0, Deadline::in(kSliceNs)), 5U);
-        EXPECT_EQ(self.node.wait_change(own, 0, Deadline::now()), 5U);
-        EXPECT_EQ(self.node.wait_change(own, 5, Deadline::now()), 5U) << "nothing has changed";
     });
 }
 

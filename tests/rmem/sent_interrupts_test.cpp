@@ -154,27 +154,6 @@ TEST_P(SentInterrupts, come_in_the_order_of_the_writes_among_those_of_watched_wo
     });
 }
 
-TEST_P(SentInterrupts, are_counted_where_they_do_not_fit) {
-    run_accepting([](Self& self) {
-        constexpr unsigned kMore = 10;
-        if (self.id == 0) {
-            for (std::uint32_t i = 0; i < kInterruptQueueEntries + kMore; ++i) send(self, 1, 0, i);
-            EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
-        }
-        self.meet(1);
-        if (self.id == 1) {
-            std::uint64_t taken = 0, missed = 0;
-            while (const auto interrupt = self.node.next_interrupt(Deadline::now())) {
-                ++taken;
-                missed += interrupt->missed;
-            }
-            EXPECT_EQ(taken, kInterruptQueueEntries);
-            EXPECT_EQ(missed, kMore);
-        }
-        self.meet(2);
-    });
-}
-
 TEST_P(SentInterrupts, are_refused_to_nobody_or_of_no_number) {
     run(2, [](Self& self) {
         EXPECT_THROW(static_cast<void>(self.node.send_interrupt(2, 0, 0)), Error);

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A node in a program that does with descriptors what it likes.
+/// A node in a program that does with descriptors what it likes, or forks.
 
 #include "rmem/node.hpp"
 
 #include "rmem/base/descriptor.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
+#include "tests/support/refused.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rmem::test {
@@ -34,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(On, NodeDescriptors,
                          [](const auto& each) { return std::string(name_of(each.param)); });
 
 TEST_P(NodeDescriptors, are_above_the_standard_streams_where_these_are_closed) {
-    Child program([&] {
+    run_in_child([&] {
         const int errors = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
         for (int fd = 0; fd <= STDERR_FILENO; ++fd) ::close(fd);
         Node node(config, {0, 0});
@@ -49,12 +51,11 @@ TEST_P(NodeDescriptors, are_above_the_standard_streams_where_these_are_closed) {
         EXPECT_EQ(taken, -1);
         EXPECT_GT(bell, STDERR_FILENO);
     });
-    EXPECT_EQ(program.wait(), 0);
 }
 
 TEST_P(NodeDescriptors, are_left_alone_once_the_program_has_closed_them) {
     const OwnDirectory files;
-    Child program([&] {
+    run_in_child([&] {
         std::vector<int> own;
         {
             Node node(config, {0, 0});
@@ -85,8 +86,45 @@ TEST_P(NodeDescriptors, are_left_alone_once_the_program_has_closed_them) {
             EXPECT_EQ(::lseek(own[static_cast<std::size_t>(i)], 0, SEEK_CUR), 0) << i;
         }
     });
-    EXPECT_EQ(program.wait(), 0);
     EXPECT_NO_THROW(Node(config, {0, 0})) << "it has left, and locked nobody out";
+}
+
+// ---- A forked child: the node is its parent's
+
+class NodeFork : public ::testing::TestWithParam<LinkKind> {};
+INSTANTIATE_TEST_SUITE_P(On, NodeFork, ::testing::Values(LinkKind::direct, LinkKind::ring),
+                         [](const auto& each) { return std::string(name_of(each.param)); });
+
+TEST_P(NodeFork, is_refused_to_the_child_and_goes_on_in_the_parent) {
+    const RingName name;
+    Node node(name.config(1, GetParam()), {0, 0});
+    ASSERT_EQ(node.write_word(0x40, 1), WriteResult::ok);
+    run_in_child([&] {
+        std::uint32_t word = 0;
+        const std::pair<const char*, std::function<void()>> calls[] = {
+            {"load", [&] { node.load(0x40); }},
+            {"read", [&] { node.read(0x40, &word, sizeof word); }},
+            {"write", [&] { static_cast<void>(node.write(0x40, &word, sizeof word)); }},
+            {"write_word", [&] { static_cast<void>(node.write_word(0x40, 2)); }},
+            {"poll", [&] { node.poll(); }},
+            {"flush", [&] { static_cast<void>(node.flush(Deadline::now())); }},
+            {"bank", [&] { node.bank(); }},
+            {"wait_change", [&] { node.wait_change(0x40, 1, Deadline::now()); }},
+            {"next_interrupt", [&] { node.next_interrupt(Deadline::now()); }},
+            {"watch", [&] { node.watch(0, 4); }},
+            {"interrupt_fd", [&] { node.interrupt_fd(); }},
+            {"set_data_filter", [&] { node.set_data_filter(true); }},
+        };
+        for (const auto& [what, call] : calls) {
+            SCOPED_TRACE(what);
+            EXPECT_THAT(refused(Errc::invalid_argument, call),
+                        ::testing::HasSubstr("fork()ed child"));
+        }
+        EXPECT_EQ(node.rank(), 0U);
+        EXPECT_EQ(node.size(), 4096U);
+    });
+    EXPECT_EQ(node.load(0x40), 1U);
+    EXPECT_EQ(node.write_word(0x40, 3), WriteResult::ok);
 }
 
 }  // namespace
