@@ -64,7 +64,6 @@ public:
     CardUnits(const CardUnits&) = delete;
     CardUnits& operator=(const CardUnits&) = delete;
 
-    const RingName& name() const { return name_; }
     const std::filesystem::path& folder() const { return folder_; }
     /// For the environment of a program that joins the node without a unit.
     const cards::Settings& settings(unsigned unit) const { return settings_[unit]; }

@@ -4,8 +4,8 @@
 
 #include "cards/common/unit.hpp"
 
-#include "rmem/error.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -99,13 +99,9 @@ TEST_F(Units, a_unit_that_nobody_keeps_is_none) {
 
 TEST_F(Units, a_unit_is_kept_by_one_process) {
     const PublishedUnit unit(2, settings("0"));
-    try {
-        const PublishedUnit again(2, settings("1"));
-        FAIL() << "was not refused";
-    } catch (const rmem::Error& error) {
-        EXPECT_EQ(error.code(), rmem::Errc::rank_taken);
-        EXPECT_THAT(error.what(), HasSubstr("unit 2"));
-    }
+    EXPECT_THAT(rmem::test::refused(rmem::Errc::rank_taken,
+                                    [&] { const PublishedUnit again(2, settings("1")); }),
+                HasSubstr("unit 2"));
     rmem_close(expect_open(2));
 }
 

@@ -9,6 +9,8 @@ namespace {
 
 class Boards : public CardsOnLinks {
 protected:
+    const Card a{0}, b{1};
+
     static RFM2G_UINT32 read(RFM2GHANDLE card, RFM2G_UINT32 offset, RFM2G_UINT32 width = 4,
                              RFM2GREGSETTYPE set = RFM2GCTRLREGMEM) {
         RFM2G_UINT32 value = 0;
@@ -31,31 +33,29 @@ TEST_P(Boards, settings_are_kept_and_are_in_the_register) {
         RFM2G_UINT32 bit;
         bool is_bit_off;
     };
-    const Card card(0);
     for (const auto& setting :
          {Setting{RFM2gSetLed, RFM2gGetLed, RFM2G_LCSR_LED, false},
           Setting{RFM2gSetDarkOnDark, RFM2gGetDarkOnDark, RFM2G_LCSR_DOD, false},
           Setting{RFM2gSetTransmit, RFM2gGetTransmit, RFM2G_LCSR_XMTDIS, true},
           Setting{RFM2gSetLoopback, RFM2gGetLoopback, RFM2G_LCSR_LOOP, false},
           Setting{RFM2gSetParityEnable, RFM2gGetParityEnable, RFM2G_LCSR_PTY, false}}) {
-        EXPECT_EQ(got(setting.get, card), setting.is_bit_off ? RFM2G_ON : RFM2G_OFF);
+        EXPECT_EQ(got(setting.get, a), setting.is_bit_off ? RFM2G_ON : RFM2G_OFF);
         for (const bool on : {true, false}) {
-            EXPECT_EQ(setting.set(card, on ? RFM2G_ON : RFM2G_OFF), RFM2G_SUCCESS);
-            EXPECT_EQ(got(setting.get, card), on ? RFM2G_ON : RFM2G_OFF);
-            EXPECT_EQ((lcsr(card) & setting.bit) != 0, on != setting.is_bit_off);
+            EXPECT_EQ(setting.set(a, on ? RFM2G_ON : RFM2G_OFF), RFM2G_SUCCESS);
+            EXPECT_EQ(got(setting.get, a), on ? RFM2G_ON : RFM2G_OFF);
+            EXPECT_EQ((lcsr(a) & setting.bit) != 0, on != setting.is_bit_off);
         }
         // And by the register alone.
-        EXPECT_EQ(RFM2gSetReg(card, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, setting.bit), RFM2G_SUCCESS);
-        EXPECT_EQ(got(setting.get, card), setting.is_bit_off ? RFM2G_OFF : RFM2G_ON);
-        EXPECT_EQ(RFM2gClearReg(card, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, setting.bit), RFM2G_SUCCESS);
+        EXPECT_EQ(RFM2gSetReg(a, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, setting.bit), RFM2G_SUCCESS);
+        EXPECT_EQ(got(setting.get, a), setting.is_bit_off ? RFM2G_OFF : RFM2G_ON);
+        EXPECT_EQ(RFM2gClearReg(a, RFM2GCTRLREGMEM, rfm2g_lcsr, 4, setting.bit), RFM2G_SUCCESS);
     }
-    EXPECT_EQ(got(RFM2gGetDebugFlags, card), 0U);
-    EXPECT_EQ(RFM2gSetDebugFlags(card, RFM2G_DBERROR | RFM2G_DBDMA), RFM2G_SUCCESS);
-    EXPECT_EQ(got(RFM2gGetDebugFlags, card), RFM2G_UINT32{RFM2G_DBERROR | RFM2G_DBDMA});
+    EXPECT_EQ(got(RFM2gGetDebugFlags, a), 0U);
+    EXPECT_EQ(RFM2gSetDebugFlags(a, RFM2G_DBERROR | RFM2G_DBDMA), RFM2G_SUCCESS);
+    EXPECT_EQ(got(RFM2gGetDebugFlags, a), RFM2G_UINT32{RFM2G_DBERROR | RFM2G_DBDMA});
 }
 
 TEST_P(Boards, the_ring_is_whole_while_all_take_what_is_sent) {
-    const Card a(0), b(1);
     EXPECT_EQ(RFM2gCheckRingCont(a), RFM2G_SUCCESS) << rmem_last_error();
     EXPECT_EQ(RFM2gCheckRingCont(b), RFM2G_SUCCESS) << rmem_last_error();
     EXPECT_EQ(RFM2gSetTransmit(a, RFM2G_OFF), RFM2G_SUCCESS);
@@ -65,7 +65,6 @@ TEST_P(Boards, the_ring_is_whole_while_all_take_what_is_sent) {
 }
 
 TEST_P(Boards, own_data_is_what_has_come_round_since_it_was_cleared) {
-    const Card a(0), b(1);
     EXPECT_EQ(got(RFM2gClearOwnData, a), RFM2G_OFF);
     EXPECT_EQ(RFM2gPoke32(a, 0, 1), RFM2G_SUCCESS);
     EXPECT_TRUE(comes([&] { return (lcsr(a) & RFM2G_LCSR_OWNDATA) != 0; }));
@@ -77,7 +76,10 @@ TEST_P(Boards, own_data_is_what_has_come_round_since_it_was_cleared) {
     EXPECT_EQ(lcsr(a) & RFM2G_LCSR_OWNDATA, 0U);
 }
 
-TEST_P(Boards, signal_is_there_while_another_node_is) {
+struct LonelyBoards : CardsOnLinks {};
+CARDS_ON_ALL_LINKS(LonelyBoards);
+
+TEST_P(LonelyBoards, have_a_signal_while_another_node_is_there) {
     const Card a(0);
     EXPECT_EQ(lcsr(a) & RFM2G_LCSR_SIGDET, 0U);
     {
@@ -89,7 +91,6 @@ TEST_P(Boards, signal_is_there_while_another_node_is) {
 }
 
 TEST_P(Boards, registers_tell_what_the_board_is) {
-    const Card b(1);
     EXPECT_EQ(read(b, rfm2g_bid, 1), 0x65U);
     EXPECT_EQ(read(b, rfm2g_nid, 1), 1U);
     EXPECT_EQ(read(b, rfm2g_brv, 2), 0x658CU);
@@ -103,7 +104,6 @@ TEST_P(Boards, registers_tell_what_the_board_is) {
 }
 
 TEST_P(Boards, interrupts_are_sent_and_taken_by_registers) {
-    const Card a(0), b(1);
     // The driver takes none: they wait where the registers are.
     write(a, rfm2g_ntd, 0xABCD);
     EXPECT_EQ(read(a, rfm2g_ntd), 0xABCDU);
@@ -135,7 +135,6 @@ TEST_P(Boards, interrupts_are_sent_and_taken_by_registers) {
 }
 
 TEST_P(Boards, an_event_is_enabled_by_its_bit_of_the_register) {
-    const Card a(0), b(1);
     EXPECT_EQ(RFM2gEnableEvent(b, RFM2GEVENT_INTR2), RFM2G_SUCCESS);
     EXPECT_EQ(RFM2gEnableEvent(b, RFM2GEVENT_RESET), RFM2G_SUCCESS);
     EXPECT_EQ(read(b, rfm2g_lier), RFM2G_LIER_INT2 | RFM2G_LIER_RSTREQ);
@@ -152,7 +151,6 @@ TEST_P(Boards, an_event_is_enabled_by_its_bit_of_the_register) {
 }
 
 TEST_P(Boards, the_memory_is_a_set_of_registers_too) {
-    const Card a(0), b(1);
     EXPECT_EQ(RFM2gSetPIOByteSwap(a, RFM2G_ON), RFM2G_SUCCESS);  // has no effect on them
     EXPECT_EQ(read(a, rfmor_endian_desc, 4, RFM2GCFGREGMEM), 0x20U);
     write(a, rfmor_endian_desc, 0x80, 1, RFM2GCFGREGMEM);
@@ -165,7 +163,6 @@ TEST_P(Boards, the_memory_is_a_set_of_registers_too) {
 }
 
 TEST_P(Boards, registers_that_there_are_not_are_refused) {
-    const Card card(0);
     RFM2G_UINT32 value = 0;
     struct Access {
         RFM2GREGSETTYPE set;
@@ -181,13 +178,13 @@ TEST_P(Boards, registers_that_there_are_not_are_refused) {
           Access{RFM2GCTRLREGMEM, 0xFFFFFFFF, 4, RFM2G_BAD_PARAMETER_3},
           Access{RFM2GCTRLREGMEM, 0, 8, RFM2G_BAD_PARAMETER_4},
           Access{RFM2GCTRLREGMEM, 0, 0, RFM2G_BAD_PARAMETER_4}}) {
-        EXPECT_EQ(RFM2gReadReg(card, set, offset, width, &value), status);
-        EXPECT_EQ(RFM2gWriteReg(card, set, offset, width, 0), status);
-        EXPECT_EQ(RFM2gSetReg(card, set, offset, width, 0), status);
-        EXPECT_EQ(RFM2gClearReg(card, set, offset, width, 0), status);
+        EXPECT_EQ(RFM2gReadReg(a, set, offset, width, &value), status);
+        EXPECT_EQ(RFM2gWriteReg(a, set, offset, width, 0), status);
+        EXPECT_EQ(RFM2gSetReg(a, set, offset, width, 0), status);
+        EXPECT_EQ(RFM2gClearReg(a, set, offset, width, 0), status);
     }
-    EXPECT_EQ(read(card, 60, 4), 0U);  // the last that there are
-    EXPECT_EQ(read(card, 508, 4, RFM2GCFGREGMEM), 0U);
+    EXPECT_EQ(read(a, 60, 4), 0U);  // the last that there are
+    EXPECT_EQ(read(a, 508, 4, RFM2GCFGREGMEM), 0U);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 constexpr RFM2GEVENTTYPE kSent[] = {RFM2GEVENT_RESET, RFM2GEVENT_INTR1, RFM2GEVENT_INTR2,
                                     RFM2GEVENT_INTR3, RFM2GEVENT_INTR4};
 
-class CardEvents : public CardsOnLinks {
+class EventsOnLinks : public CardsOnLinks {
 protected:
     static void expect(RFM2GHANDLE card, RFM2GEVENTTYPE event, RFM2G_NODE from, RFM2G_UINT32 data) {
         const Came came = wait(card, event);
@@ -54,10 +54,13 @@ protected:
         return came;
     }
 };
+
+struct CardEvents : EventsOnLinks {
+    const Card a{0}, b{1};
+};
 CARDS_ON_ALL_LINKS(CardEvents);
 
 TEST_P(CardEvents, each_that_is_sent_comes_with_its_sender_and_its_data) {
-    const Card a(0), b(1);
     RFM2G_UINT32 data = 100;
     for (const RFM2GEVENTTYPE event : kSent) {
         enable(a, event);
@@ -73,7 +76,6 @@ TEST_P(CardEvents, each_that_is_sent_comes_with_its_sender_and_its_data) {
 }
 
 TEST_P(CardEvents, an_interrupt_comes_after_what_was_written_before) {
-    const Card a(0), b(1);
     enable(b, RFM2GEVENT_INTR2);
     for (RFM2G_UINT32 i = 1; i <= 100; ++i) {
         EXPECT_EQ(RFM2gPoke32(a, 256, i), RFM2G_SUCCESS);
@@ -85,7 +87,6 @@ TEST_P(CardEvents, an_interrupt_comes_after_what_was_written_before) {
 
 TEST_P(CardEvents, a_burst_of_interrupts_waits_on_the_board_up_to_127) {
     constexpr RFM2G_UINT32 kSentOnes = 140, kKept = 1 + 127;
-    const Card a(0), b(1);
     enable(b, RFM2GEVENT_INTR1);
     enable(b, RFM2GEVENT_INTR4);
     for (RFM2G_UINT32 i = 0; i < kSentOnes; ++i) send(a, 1, RFM2GEVENT_INTR1, i);
@@ -106,7 +107,6 @@ TEST_P(CardEvents, a_burst_of_interrupts_waits_on_the_board_up_to_127) {
 }
 
 TEST_P(CardEvents, a_reset_that_nobody_takes_is_one_with_the_next) {
-    const Card a(0), b(1);
     enable(b, RFM2GEVENT_RESET);
     for (RFM2G_UINT32 i = 0; i < 3; ++i) send(a, 1, RFM2GEVENT_RESET, i);
     EXPECT_TRUE(comes([&] { return count(b, RFM2GEVENT_RESET) == 3; }));
@@ -116,7 +116,6 @@ TEST_P(CardEvents, a_reset_that_nobody_takes_is_one_with_the_next) {
 }
 
 TEST_P(CardEvents, what_came_before_it_was_enabled_is_there_unless_it_is_cleared) {
-    const Card a(0), b(1);
     enable(b, RFM2GEVENT_INTR3);
     send(a, 1, RFM2GEVENT_INTR1, 1);
     send(a, 1, RFM2GEVENT_INTR2, 2);
@@ -140,7 +139,6 @@ TEST_P(CardEvents, what_came_before_it_was_enabled_is_there_unless_it_is_cleared
 }
 
 TEST_P(CardEvents, one_that_is_disabled_stays_on_the_board) {
-    const Card a(0), b(1);
     enable(b, RFM2GEVENT_INTR1);
     enable(b, RFM2GEVENT_INTR2);
     EXPECT_EQ(RFM2gDisableEvent(b, RFM2GEVENT_INTR1), RFM2G_SUCCESS);
@@ -155,7 +153,6 @@ TEST_P(CardEvents, one_that_is_disabled_stays_on_the_board) {
 }
 
 TEST_P(CardEvents, a_wait_ends_by_its_time_or_by_a_cancel) {
-    const Card b(1);
     enable(b, RFM2GEVENT_INTR1);
     expect_refused(wait(b, RFM2GEVENT_INTR1, 1).status, RFM2G_TIMED_OUT, "within 1 ms");
     expect_refused(RFM2gCancelWaitForEvent(b, RFM2GEVENT_INTR1), RFM2G_EVENT_NOT_IN_USE,
@@ -169,37 +166,7 @@ TEST_P(CardEvents, a_wait_ends_by_its_time_or_by_a_cancel) {
     expect_none(b, RFM2GEVENT_INTR1);
 }
 
-TEST_P(CardEvents, closing_ends_while_threads_are_in_calls_and_these_are_refused_then) {
-    for (int round = 0; round < 6; ++round) {
-        RFM2GHANDLE card = nullptr;
-        char path[] = "/dev/rfm2g1";
-        ASSERT_EQ(RFM2gOpen(path, &card), RFM2G_SUCCESS) << rmem_last_error();
-        const RFM2GHANDLE copy = card;
-        const auto until_closed = [](auto&& call) {
-            return std::async(std::launch::async, [call] {
-                RFM2G_STATUS status = RFM2G_SUCCESS;
-                while (status != RFM2G_BAD_PARAMETER_1) status = call();
-            });
-        };
-        RFM2G_UINT32 value = 0;
-        const std::array callers = {
-            until_closed([&] { return RFM2gPoke32(copy, 64, 1); }),
-            until_closed([&] { return RFM2gPeek32(copy, 64, &value); }),
-            until_closed([&] { return RFM2gEnableEvent(copy, RFM2GEVENT_BAD_DATA); }),
-            until_closed([&] { return wait(copy, RFM2GEVENT_INTR2, 1).status; }), until_closed([&] {
-                return RFM2gWaitForEvent(
-                    copy, std::array<RFM2GEVENTINFO, 1>{{{0, RFM2GEVENT_INTR3,
-                                                          RFM2G_INFINITE_TIMEOUT, 0, nullptr}}}
-                              .data());
-            })};
-        std::this_thread::sleep_for(std::chrono::milliseconds(round));
-        EXPECT_EQ(RFM2gClose(&card), RFM2G_SUCCESS) << rmem_last_error();
-        for (const auto& caller : callers) caller.wait();
-    }
-}
-
 TEST_P(CardEvents, a_signal_handler_ends_a_wait) {
-    const Card b(1);
     struct sigaction action {
     }, before{};
     action.sa_handler = [](int) {};
@@ -239,17 +206,16 @@ void note(RFM2GHANDLE, RFM2GEVENTINFO* info) {
     notes->came.push_back(*info);
 }
 
-class CardCallbacks : public CardEvents {
+class CardCallbacks : public EventsOnLinks {
 protected:
     CardCallbacks() { notes = &notes_; }
-    ~CardCallbacks() override { notes = nullptr; }
     Notes notes_;
+    const Card a{0}, b{1};  // closed first
 };
 CARDS_ON_ALL_LINKS(CardCallbacks);
 
 TEST_P(CardCallbacks, run_once_for_each_interrupt_in_their_order) {
     constexpr unsigned kCount = 100;
-    const Card a(0), b(1);
     enable(b, RFM2GEVENT_INTR1);
     ASSERT_EQ(RFM2gEnableEventCallback(b, RFM2GEVENT_INTR1, note), RFM2G_SUCCESS);
     for (RFM2G_UINT32 i = 0; i < kCount; ++i) send(a, 1, RFM2GEVENT_INTR1, i);
@@ -263,7 +229,6 @@ TEST_P(CardCallbacks, run_once_for_each_interrupt_in_their_order) {
 }
 
 TEST_P(CardCallbacks, one_is_set_at_a_time_and_no_thread_waits_beside_it) {
-    const Card a(0), b(1);
     expect_refused(RFM2gDisableEventCallback(b, RFM2GEVENT_INTR1), RFM2G_NOT_ENABLED,
                    "no callback");
     EXPECT_EQ(RFM2gEnableEventCallback(b, RFM2GEVENT_INTR1, note), RFM2G_SUCCESS);
@@ -278,7 +243,6 @@ TEST_P(CardCallbacks, one_is_set_at_a_time_and_no_thread_waits_beside_it) {
 }
 
 TEST_P(CardCallbacks, get_what_was_there_before_them) {
-    const Card a(0), b(1);
     enable(b, RFM2GEVENT_INTR1);
     for (RFM2G_UINT32 i = 0; i < 3; ++i) send(a, 1, RFM2GEVENT_INTR1, i);
     EXPECT_TRUE(comes([&] { return count(b, RFM2GEVENT_INTR1) == 1; }));
@@ -287,7 +251,6 @@ TEST_P(CardCallbacks, get_what_was_there_before_them) {
 }
 
 TEST_P(CardCallbacks, make_calls_but_neither_wait_nor_close) {
-    const Card a(0), b(1);
     enable(a, RFM2GEVENT_INTR2);
     enable(b, RFM2GEVENT_INTR1);
     ASSERT_EQ(
@@ -319,7 +282,41 @@ TEST_P(CardCallbacks, make_calls_but_neither_wait_nor_close) {
     EXPECT_EQ(notes_.size(), 1U);
 }
 
-TEST_P(CardCallbacks, closing_waits_for_one_that_runs) {
+// ---- Closing
+
+struct ClosingCards : EventsOnLinks {};
+CARDS_ON_ALL_LINKS(ClosingCards);
+
+TEST_P(ClosingCards, end_while_threads_are_in_calls_and_these_are_refused_then) {
+    for (int round = 0; round < 6; ++round) {
+        RFM2GHANDLE card = nullptr;
+        char path[] = "/dev/rfm2g1";
+        ASSERT_EQ(RFM2gOpen(path, &card), RFM2G_SUCCESS) << rmem_last_error();
+        const RFM2GHANDLE copy = card;
+        const auto until_closed = [](auto&& call) {
+            return std::async(std::launch::async, [call] {
+                RFM2G_STATUS status = RFM2G_SUCCESS;
+                while (status != RFM2G_BAD_PARAMETER_1) status = call();
+            });
+        };
+        RFM2G_UINT32 value = 0;
+        const std::array callers = {
+            until_closed([&] { return RFM2gPoke32(copy, 64, 1); }),
+            until_closed([&] { return RFM2gPeek32(copy, 64, &value); }),
+            until_closed([&] { return RFM2gEnableEvent(copy, RFM2GEVENT_BAD_DATA); }),
+            until_closed([&] { return wait(copy, RFM2GEVENT_INTR2, 1).status; }), until_closed([&] {
+                return RFM2gWaitForEvent(
+                    copy, std::array<RFM2GEVENTINFO, 1>{{{0, RFM2GEVENT_INTR3,
+                                                          RFM2G_INFINITE_TIMEOUT, 0, nullptr}}}
+                              .data());
+            })};
+        std::this_thread::sleep_for(std::chrono::milliseconds(round));
+        EXPECT_EQ(RFM2gClose(&card), RFM2G_SUCCESS) << rmem_last_error();
+        for (const auto& caller : callers) caller.wait();
+    }
+}
+
+TEST_P(ClosingCards, wait_for_a_callback_that_runs) {
     static std::atomic<int> step;
     step = 0;
     const Card a(0);
@@ -343,7 +340,6 @@ TEST_P(CardCallbacks, closing_waits_for_one_that_runs) {
 // ---- Arguments
 
 TEST_P(CardEvents, no_event_goes_to_oneself_or_to_no_node) {
-    const Card a(0), b(1);
     enable(a, RFM2GEVENT_INTR1);
     expect_refused(RFM2gSendEvent(a, 0, RFM2GEVENT_INTR1, 0), RFM2G_NODE_ID_SELF, "itself");
     expect_refused(RFM2gSendEvent(a, 256, RFM2GEVENT_INTR1, 0), RFM2G_BAD_PARAMETER_2, "256");
@@ -358,7 +354,6 @@ TEST_P(CardEvents, no_event_goes_to_oneself_or_to_no_node) {
 }
 
 TEST_P(CardEvents, an_event_that_there_is_not_is_refused_by_every_call) {
-    const Card a(0);
     RFM2G_UINT32 found;
     RFM2GQINFO info{};
     const auto none = static_cast<RFM2GEVENTTYPE>(RFM2GEVENT_LAST + 1);

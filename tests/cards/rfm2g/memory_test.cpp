@@ -13,6 +13,8 @@ using Words = volatile RFM2G_UINT32*;
 
 class CardMemory : public CardsOnLinks {
 protected:
+    const Card a{0}, b{1};
+
     static Words map(RFM2GHANDLE card, RFM2G_UINT64 offset, RFM2G_UINT32 pages) {
         volatile void* pointer = nullptr;
         EXPECT_EQ(RFM2gUserMemory(card, &pointer, offset, pages), RFM2G_SUCCESS)
@@ -23,7 +25,6 @@ protected:
 CARDS_ON_ALL_LINKS(CardMemory);
 
 TEST_P(CardMemory, stores_through_a_pointer_travel) {
-    const Card a(0), b(1);
     Words const all = map(a, 0, 4);
     Words const page = map(a, 8192, 1);
     EXPECT_EQ(page, all + 2048);
@@ -41,7 +42,6 @@ TEST_P(CardMemory, stores_through_a_pointer_travel) {
 }
 
 TEST_P(CardMemory, bytes_are_rounded_up_to_pages) {
-    const Card a(0);
     volatile void* pointer = nullptr;
     EXPECT_EQ(RFM2gUserMemoryBytes(a, &pointer, 12288, 4096), RFM2G_SUCCESS);
     EXPECT_EQ(RFM2gUnMapUserMemoryBytes(a, &pointer, 4096), RFM2G_SUCCESS);
@@ -53,7 +53,6 @@ TEST_P(CardMemory, bytes_are_rounded_up_to_pages) {
 }
 
 TEST_P(CardMemory, a_dma_buffer_is_memory_of_the_process) {
-    const Card a(0), b(1);
     Words const buffer = map(a, 0x7F000000 | RFM2G_DMA_MMAP_OFFSET, 16);  // more than the memory
     buffer[0] = 5;
     buffer[16383] = 6;
@@ -68,7 +67,6 @@ TEST_P(CardMemory, a_dma_buffer_is_memory_of_the_process) {
 }
 
 TEST_P(CardMemory, a_pointer_that_there_is_not_is_refused) {
-    const Card a(0);
     volatile void* pointer = nullptr;
     expect_refused(RFM2gUserMemory(a, &pointer, 0, 0), RFM2G_BAD_PARAMETER_4, "nothing");
     expect_refused(RFM2gUserMemoryBytes(a, &pointer, 0, 0), RFM2G_BAD_PARAMETER_4, "nothing");

@@ -18,6 +18,8 @@ class Transfers : public CardsOnLinks {
 protected:
     using Bytes = std::vector<unsigned char>;
 
+    const Card a{0}, b{1};
+
     static Bytes counting(std::size_t size) {
         Bytes bytes(size);
         std::iota(bytes.begin(), bytes.end(), 1);
@@ -39,7 +41,6 @@ protected:
 CARDS_ON_ALL_LINKS(Transfers);
 
 TEST_P(Transfers, pokes_of_each_width_are_peeked_at_the_other_node) {
-    const Card a(0), b(1);
     EXPECT_EQ(RFM2gPoke8(a, 0x41, 0x11), RFM2G_SUCCESS);
     EXPECT_EQ(RFM2gPoke16(a, 0x42, 0x2233), RFM2G_SUCCESS);
     EXPECT_EQ(RFM2gPoke64(a, 0x48, 0x8877665544332211), RFM2G_SUCCESS);
@@ -60,7 +61,6 @@ TEST_P(Transfers, pokes_of_each_width_are_peeked_at_the_other_node) {
 }
 
 TEST_P(Transfers, a_buffer_of_any_length_is_written_and_read) {
-    const Card a(0), b(1);
     const Bytes sent = counting(9001);
     write(a, 0x203, sent);
     EXPECT_EQ(RFM2gPoke32(a, 0, 1), RFM2G_SUCCESS);  // after it
@@ -73,7 +73,6 @@ TEST_P(Transfers, a_buffer_of_any_length_is_written_and_read) {
 }
 
 TEST_P(Transfers, more_than_the_ring_has_room_for_waits_until_it_has) {
-    const Card a(0), b(1);
     const Bytes sent = counting(kBytes);
     for (unsigned i = 0; i < 200; ++i) write(a, 0, sent);
     EXPECT_EQ(RFM2gPoke32(a, 0, 7), RFM2G_SUCCESS);
@@ -83,7 +82,6 @@ TEST_P(Transfers, more_than_the_ring_has_room_for_waits_until_it_has) {
 }
 
 TEST_P(Transfers, what_is_beyond_the_memory_or_at_no_multiple_is_refused) {
-    const Card a(0);
     RFM2G_UINT8 u8;
     RFM2G_UINT16 u16;
     RFM2G_UINT32 u32;
@@ -105,7 +103,6 @@ TEST_P(Transfers, what_is_beyond_the_memory_or_at_no_multiple_is_refused) {
 }
 
 TEST_P(Transfers, nothing_is_written_while_the_transmitter_is_off_or_looped_back) {
-    const Card a(0), b(1);
     RFM2G_UINT32 word = 5;
     for (const auto set : {RFM2gSetTransmit, RFM2gSetLoopback}) {
         const RFM2G_BOOL away = set == RFM2gSetTransmit ? RFM2G_OFF : RFM2G_ON;
@@ -122,7 +119,6 @@ TEST_P(Transfers, nothing_is_written_while_the_transmitter_is_off_or_looped_back
 }
 
 TEST_P(Transfers, byte_swapping_reverses_each_word_of_reads_and_writes_alone) {
-    const Card a(0), b(1);
     EXPECT_EQ(RFM2gSetPIOByteSwap(a, RFM2G_ON), RFM2G_SUCCESS);
     write(a, 0x100, {1, 2, 3, 4, 5, 6, 7, 8});
     EXPECT_EQ(RFM2gPoke32(a, 0x110, 0x01020304), RFM2G_SUCCESS);
@@ -144,7 +140,6 @@ TEST_P(Transfers, byte_swapping_reverses_each_word_of_reads_and_writes_alone) {
 }
 
 TEST_P(Transfers, a_dma_swaps_by_its_own_setting) {
-    const Card a(0);
     EXPECT_EQ(got(RFM2gGetDMAThreshold, a), 0xFFFFFFFFU);
     volatile void* mapped = nullptr;
     ASSERT_EQ(RFM2gUserMemory(a, &mapped, 0x12340000 | RFM2G_DMA_MMAP_OFFSET, 2), RFM2G_SUCCESS);
@@ -169,10 +164,9 @@ TEST_P(Transfers, a_dma_swaps_by_its_own_setting) {
 
 TEST_P(Transfers, several_threads_use_one_handle) {
     constexpr unsigned kThreads = 4, kWrites = 500;
-    const Card a(0), b(1);
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < kThreads; ++t) {
-        threads.emplace_back([&a, t] {
+        threads.emplace_back([this, t] {
             for (RFM2G_UINT32 i = 1; i <= kWrites; ++i) {
                 RFM2G_UINT32 found = 0;
                 EXPECT_EQ(RFM2gPoke32(a, t * 4, i), RFM2G_SUCCESS) << rmem_last_error();

@@ -14,12 +14,13 @@ namespace {
 constexpr uint32 kQueue = GtReader::kQueue;
 using Reader = GtReader;
 
-struct GtInterrupts : GtCardsOnLinks {};
+struct GtInterrupts : GtCardsOnLinks {
+    GtCard a{0}, b{1};
+    Reader to_a{a}, to_b{b};
+};
 CARDS_ON_ALL_LINKS(GtInterrupts);
 
 TEST_P(GtInterrupts, a_broadcast_and_a_unicast_one_arrive_with_number_sender_and_value) {
-    GtCard a(0), b(1);
-    Reader to_b(b);
     expect_done(send(a, SCGT_BROADCAST_INTR, 31, 5));
     expect_done(send(a, SCGT_UNICAST_INTR, 1, 0xFFFFFFFF));
     expect_done(scgtWriteNMR(a, 0x1000 + 7 * 4, 8));
@@ -32,8 +33,6 @@ TEST_P(GtInterrupts, a_broadcast_and_a_unicast_one_arrive_with_number_sender_and
 }
 
 TEST_P(GtInterrupts, an_interrupt_comes_after_the_data_of_its_call) {
-    GtCard a(0), b(1);
-    Reader to_b(b);
     std::vector<uint32> words(kBytes / 4);
     for (uint32 round = 1; round <= 50; ++round) {
         words.assign(words.size(), round);
@@ -49,8 +48,6 @@ TEST_P(GtInterrupts, an_interrupt_comes_after_the_data_of_its_call) {
 }
 
 TEST_P(GtInterrupts, a_thread_that_waits_gets_each_as_it_comes) {
-    GtCard a(0), b(1);
-    Reader to_b(b), to_a(a);
     std::thread other([&] {
         for (uint32 value = 1; value <= 100; ++value) {
             to_b.expect(SCGT_UNICAST_INTR, 0, 0, value);

@@ -13,11 +13,12 @@
 namespace rmem::test {
 namespace {
 
-struct GtTransfers : GtCardsOnLinks {};
+struct GtTransfers : GtCardsOnLinks {
+    GtCard a{0}, b{1};
+};
 CARDS_ON_ALL_LINKS(GtTransfers);
 
 TEST_P(GtTransfers, a_dmas_last_word_is_a_flag_for_the_words_before_it) {
-    GtCard a(0), b(1);
     std::vector<uint32> words(kBytes / 4);
     for (uint32 round = 1; round <= 20; ++round) {
         uint32 moved = 0;
@@ -33,7 +34,6 @@ TEST_P(GtTransfers, a_dmas_last_word_is_a_flag_for_the_words_before_it) {
 }
 
 TEST_P(GtTransfers, plain_stores_travel_and_plain_loads_see_what_others_write) {
-    GtCard a(0), b(1);
     auto* const mine = static_cast<uint32*>(scgtMapMem(a));
     auto* const others = static_cast<uint32*>(scgtMapMem(b));
     ASSERT_NE(mine, nullptr) << rmem_last_error();
@@ -50,7 +50,6 @@ TEST_P(GtTransfers, plain_stores_travel_and_plain_loads_see_what_others_write) {
 }
 
 TEST_P(GtTransfers, a_write_with_write_me_last_comes_back_when_it_has_been_everywhere) {
-    GtCard a(0), b(1);
     expect_done(scgtSetState(a, SCGT_WRITE_ME_LAST, 1));
     EXPECT_EQ(scgtGetState(a, SCGT_WRITE_ME_LAST), 1U);
     for (uint32 value = 1; value <= 20; ++value) {

@@ -21,6 +21,8 @@ std::optional<std::uint32_t> taken() {
 }
 
 struct Interrupts : PlusCardsOnLinks {
+    const PlusCard card{0};
+    const Peer peer{1};
     static constexpr unsigned kReceiving = 0x812b;
 
     /// What comes until the interrupt of `last`, which is part of it.
@@ -39,8 +41,6 @@ struct Interrupts : PlusCardsOnLinks {
 CARDS_ON_ALL_LINKS(Interrupts);
 
 TEST_P(Interrupts, a_word_interrupts_where_its_writer_and_its_reader_have_enabled_it) {
-    const PlusCard card(0);
-    const Peer peer(1);
     scr_acr_write(0x10, ACR_RIE);
     scr_acr_write(0x12, ACR_RIE | ACR_HIPRO);
     set_csr(SCR_CSR0, kReceiving);
@@ -65,8 +65,6 @@ TEST_P(Interrupts, a_word_interrupts_where_its_writer_and_its_reader_have_enable
 }
 
 TEST_P(Interrupts, own_transfers_interrupt_others_where_the_acr_says_so) {
-    const PlusCard card(0);
-    const Peer peer(1);
     ASSERT_EQ(rmem_watch(peer, 0, kBytes, RMEM_MARKED), RMEM_OK);
     scr_acr_write(1, ACR_TIE);
     EXPECT_EQ(write_word(4, 1), 0);
@@ -92,8 +90,6 @@ TEST_P(Interrupts, own_transfers_interrupt_others_where_the_acr_says_so) {
 }
 
 TEST_P(Interrupts, overrides_take_every_interrupt_and_every_write) {
-    const PlusCard card(0);
-    const Peer peer(1);
     ASSERT_EQ(rmem_mark(peer, 0x80, 4), RMEM_OK);
     // Of all words, those that are marked.
     set_csr(SCR_CSR0, CSR0_HIE | CSR0_ORF);
@@ -119,8 +115,6 @@ TEST_P(Interrupts, overrides_take_every_interrupt_and_every_write) {
 }
 
 TEST_P(Interrupts, a_fifo_that_is_full_keeps_the_last_and_says_so) {
-    const PlusCard card(0);
-    const Peer peer(1);
     scr_smem_mm(ACR, ACR_RIE);
     set_csr(SCR_CSR8, CSR8_IOVR);
     set_csr(SCR_CSR0, kReceiving);
@@ -143,6 +137,8 @@ TEST_P(Interrupts, a_fifo_that_is_full_keeps_the_last_and_says_so) {
 
 struct InterruptsOfAPlusCard : PlusCards {
     InterruptsOfAPlusCard() : PlusCards(LinkKind::direct) {}
+    const PlusCard card{0};
+    const Peer peer{1};
 
     /// Without anything else that would bring it in.
     static bool arrives() {
@@ -155,8 +151,6 @@ struct InterruptsOfAPlusCard : PlusCards {
 };
 
 TEST_F(InterruptsOfAPlusCard, registers_4_and_5_show_the_oldest_until_4_is_read) {
-    const PlusCard card(0);
-    const Peer peer(1);
     scr_smem_mm(ACR, ACR_RIE);
     set_csr(SCR_CSR8, CSR8_IOVR);
     set_csr(SCR_CSR0, CSR0_HIE | CSR0_MME);
@@ -181,8 +175,6 @@ TEST_F(InterruptsOfAPlusCard, registers_4_and_5_show_the_oldest_until_4_is_read)
 }
 
 TEST_F(InterruptsOfAPlusCard, an_interrupt_disarms_until_register_1_is_written) {
-    const PlusCard card(0);
-    const Peer peer(1);
     EXPECT_EQ(scr_csr_fd, -1);
     scr_acr_write(2, ACR_RIE);
     set_csr(SCR_CSR8, CSR8_IOVR);
@@ -202,8 +194,6 @@ TEST_F(InterruptsOfAPlusCard, an_interrupt_disarms_until_register_1_is_written) 
 }
 
 TEST_F(InterruptsOfAPlusCard, resets_empty_the_fifo_alone) {
-    const PlusCard card(0);
-    const Peer peer(1);
     scr_smem_mm(ACR, ACR_RIE);
     set_csr(SCR_CSR8, CSR8_IOVR);
     const auto fill = [&] {
@@ -224,7 +214,6 @@ TEST_F(InterruptsOfAPlusCard, resets_empty_the_fifo_alone) {
 }
 
 TEST_F(InterruptsOfAPlusCard, an_acr_is_of_a_long_word_that_there_is) {
-    const PlusCard card(0);
     scr_acr_write(kBytes / 4 - 1, 0xff);
     EXPECT_EQ(scr_acr_read(kBytes / 4 - 1), 0x3f);
     scr_acr_write(kBytes / 4, ACR_RIE);

@@ -53,6 +53,7 @@ TEST_P(MemoryOfPlusCards, a_transfer_arrives_whole_when_its_last_word_does) {
 
 struct MemoryOfAPlusCard : PlusCards {
     MemoryOfAPlusCard() : PlusCards(LinkKind::direct) {}
+    const PlusCard card{0};
 
     std::string file(const char* name) const { return units_.folder() / name; }
     static int load(std::string path, int part) { return scr_load_mm(path.data(), part); }
@@ -60,7 +61,6 @@ struct MemoryOfAPlusCard : PlusCards {
 };
 
 TEST_F(MemoryOfAPlusCard, a_transfer_is_of_whole_words_within_the_memory) {
-    const PlusCard card(0);
     std::array<std::uint32_t, 2> words{1, 2};
     EXPECT_EQ(scr_dma_write(words.data(), kBytes - 8, 8), 0);
     EXPECT_EQ(scr_dma_write(nullptr, 0, 0), 0);
@@ -75,7 +75,6 @@ TEST_F(MemoryOfAPlusCard, a_transfer_is_of_whole_words_within_the_memory) {
 }
 
 TEST_F(MemoryOfAPlusCard, transfers_turn_words_round_as_the_byte_order_says) {
-    const PlusCard card(0);
     const auto written = [](unsigned char mode) {
         EXPECT_EQ(sp_stm_mm(mode), TRUE);
         EXPECT_EQ(sp_gtm_mm(), mode);
@@ -95,7 +94,6 @@ TEST_F(MemoryOfAPlusCard, transfers_turn_words_round_as_the_byte_order_says) {
 }
 
 TEST_F(MemoryOfAPlusCard, memory_and_acrs_are_filled_and_cleared) {
-    const PlusCard card(0);
     const Peer peer(1);
     const auto ends = [&](std::uint32_t value) {
         return has(peer, 0, value) && has(peer, kBytes - 4, value);
@@ -116,7 +114,6 @@ TEST_F(MemoryOfAPlusCard, memory_and_acrs_are_filled_and_cleared) {
 }
 
 TEST_F(MemoryOfAPlusCard, memory_and_acrs_go_to_files_and_come_back) {
-    const PlusCard card(0);
     get_base_mem()[0] = 5;
     get_base_mem()[kBytes / 4 - 1] = 6;
     scr_acr_write(9, ACR_TRIG1);
