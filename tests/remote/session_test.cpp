@@ -9,6 +9,7 @@
 #include "rmem/base/wait_for_room.hpp"
 #include "rmem/ring/config.hpp"
 #include "tests/support/broken.hpp"
+#include "tests/support/c_nodes.hpp"
 #include "tests/support/child.hpp"
 
 #include <gmock/gmock.h>
@@ -20,46 +21,32 @@
 namespace remote {
 namespace {
 
+using rmem::LinkKind;
+using rmem::test::OpenNode;
+using rmem::test::Options;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kSessionBytes = 4 * kPageBytes;
+constexpr std::size_t kSessionBytes = rmem::test::kBytes;  // four pages
 constexpr std::uint64_t kAllNumbers = (std::uint64_t{1} << RMEM_INTERRUPT_NUMBERS) - 1;
 
 /// The nodes of a ring, opened here.
-class TwoNodes {
-public:
-    explicit TwoNodes(const char* link, const char* timing = "", const char* faults = "") {
-        const std::string profile = std::string("RMEM_TIMING=") + timing;
-        const std::string injected = std::string("RMEM_FAULTS=") + faults;
-        const char* const settings[] = {profile.c_str(), injected.c_str(), nullptr};
-        for (int i = 0; i < 2; ++i) {
-            rmem_options options = RMEM_OPTIONS;
-            options.ring = name_.get().c_str();
-            options.link = link;
-            options.node = i;
-            options.nodes = 2;
-            options.memory_bytes = kSessionBytes;
-            if (*timing != '\0') options.settings = settings;
-            EXPECT_EQ(rmem_open_with(&nodes_[i], &options), RMEM_OK) << rmem_last_error();
-            EXPECT_EQ(rmem_accept_interrupts(nodes_[i], kAllNumbers), RMEM_OK);
-        }
+struct TwoNodes {
+    explicit TwoNodes(LinkKind link = LinkKind::direct, const std::string& faults = "",
+                      const std::string& timing = "gt200")
+        : served(Options(name.get(), link, 0, faults, timing)),
+          other(Options(name.get(), link, 1, faults, timing)) {
+        for (rmem_node* node : {+served, +other})
+            EXPECT_EQ(rmem_accept_interrupts(node, kAllNumbers), RMEM_OK);
     }
-    ~TwoNodes() {
-        for (rmem_node* node : nodes_) rmem_close(node);
-    }
-    rmem_node* served() const { return nodes_[0]; }
-    rmem_node* other() const { return nodes_[1]; }
-
-private:
-    const rmem::test::RingName name_;
-    rmem_node* nodes_[2] = {};
+    const rmem::test::RingName name;
+    const OpenNode served, other;
 };
 
 /// The client: what it asks, and what comes.
 class Client {
 public:
     explicit Client(const TwoNodes& nodes, Twins* of_all = nullptr)
-        : own(nodes.served()), session(nodes.served(), 7, of_all != nullptr ? *of_all : own) {}
+        : own(nodes.served), session(nodes.served, 7, of_all != nullptr ? *of_all : own) {}
 
     template <class... Fields>
     void ask(Kind kind, const Fields&... fields) {
@@ -69,6 +56,12 @@ public:
             (frame.put(fields), ...);
         }
         session.receive(bytes);
+    }
+    /// What is there is known.
+    void map(std::uint64_t bytes) {
+        ask(Kind::map, std::uint64_t{0}, bytes);
+        run();
+        look();
     }
     /// With answers as they come, until none is left; each as a line.
     std::string run() {
@@ -138,17 +131,20 @@ std::uint64_t at(std::uint64_t offset) {
     return offset;
 }
 
+struct OneSession : ::testing::Test {
+    const TwoNodes nodes;
+    Client client{nodes};
+};
+
 /// The node gets what has come for it.
 void take_interrupts(const TwoNodes& nodes, Session& session, unsigned count) {
     for (rmem_interrupt interrupt; count > 0; --count) {
-        ASSERT_EQ(rmem_next_interrupt(nodes.served(), &interrupt, 30'000'000'000), RMEM_OK);
+        ASSERT_EQ(rmem_next_interrupt(nodes.served, &interrupt, 30'000'000'000), RMEM_OK);
         session.on_interrupt(interrupt);
     }
 }
 
-TEST(Session, makes_calls_in_their_order_in_whatever_pieces_they_come) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
+TEST_F(OneSession, makes_calls_in_their_order_in_whatever_pieces_they_come) {
     EXPECT_EQ(client.run(), "welcome 7");
     std::vector<std::byte> bytes;
     FrameWriter(bytes, Kind::write).put(at(8)).put(5U);
@@ -164,12 +160,10 @@ TEST(Session, makes_calls_in_their_order_in_whatever_pieces_they_come) {
         answers += client.run();
     }
     EXPECT_EQ(answers, "data 0 5 6 7\ndata 6\nnumber 1\nnumber 1\nnumber 0\n");
-    EXPECT_EQ(rmem_load(nodes.other(), 16), 7U);
+    EXPECT_EQ(rmem_load(nodes.other, 16), 7U);
 }
 
-TEST(Session, tells_a_call_that_failed_without_an_answer_instead_of_the_next_answer) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
+TEST_F(OneSession, tells_a_call_that_failed_without_an_answer_instead_of_the_next_answer) {
     client.run();
     client.ask(Kind::write, at(kSessionBytes), 1U);
     client.ask(Kind::write, at(0), 2U);
@@ -188,20 +182,20 @@ TEST(Session, tells_a_call_that_failed_without_an_answer_instead_of_the_next_ans
 
 TEST(Session, keeps_the_order_of_writes_that_the_ring_has_no_room_for_at_once) {
     constexpr std::uint32_t kWrites = 3000;
-    const TwoNodes nodes("ring", "scramnet-burst");
+    const TwoNodes nodes(LinkKind::ring, "", "scramnet-burst");
     Client client(nodes);
     client.run();
     for (std::uint32_t i = 1; i <= kWrites; ++i) client.ask(Kind::write, at(i % 2 * 4), i);
     client.ask(Kind::flush, std::uint64_t{1} << 40);
     client.ask(Kind::read, at(0), 8U);
     EXPECT_EQ(client.run(), "number 0\ndata 3000 2999\n");
-    EXPECT_EQ(rmem_load(nodes.other(), 0), kWrites);
+    EXPECT_EQ(rmem_load(nodes.other, 0), kWrites);
 }
 
 /// What node 0 writes is on its way for 4 s, and its queue has no room until then. A host that was
 /// away for longer shows nothing.
 TEST(Session, gives_a_write_without_room_and_a_flush_up_and_waits_no_more_for_what_follows) {
-    const TwoNodes nodes("ring", "gt200", "delay:node=0,by=4s");
+    const TwoNodes nodes(LinkKind::ring, "delay:node=0,by=4s");
     const std::int64_t begin_ns = rmem::now_ns();
     const auto expect = [begin_ns](bool holds, const std::string& what) {
         EXPECT_TRUE(holds || rmem::now_ns() - begin_ns >= 4'000'000'000) << what;
@@ -232,9 +226,7 @@ TEST(Session, gives_a_write_without_room_and_a_flush_up_and_waits_no_more_for_wh
     expect(answer.find("not every live node") != answer.npos, answer);
 }
 
-TEST(Session, looks_at_no_more_calls_while_answers_are_left_lying) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
+TEST_F(OneSession, looks_at_no_more_calls_while_answers_are_left_lying) {
     constexpr unsigned kReads = 3 * Session::kMostWaitingBytes / kSessionBytes;
     for (unsigned i = 0; i < kReads; ++i) {
         client.ask(Kind::read, at(0), std::uint32_t{kSessionBytes});
@@ -248,51 +240,44 @@ TEST(Session, looks_at_no_more_calls_while_answers_are_left_lying) {
     EXPECT_TRUE(client.session.wants_input());
 }
 
-TEST(Session, shows_what_is_mapped_and_then_what_others_change_there) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
+TEST_F(OneSession, shows_what_is_mapped_and_then_what_others_change_there) {
     client.run();
-    rmem_write_word(nodes.other(), 8, 1);
-    rmem_write_word(nodes.other(), 12, 2);
-    rmem_write_word(nodes.other(), kPageBytes, 3);
+    rmem_write_word(nodes.other, 8, 1);
+    rmem_write_word(nodes.other, 12, 2);
+    rmem_write_word(nodes.other, kPageBytes, 3);
     EXPECT_EQ(client.look(), "");
     client.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
     EXPECT_EQ(client.run(), "done\n");
     EXPECT_EQ(client.look(), "change after 0 at 8: 1 2\nshown 1\n");
     EXPECT_EQ(client.look(), "");
-    rmem_write_word(nodes.other(), 12, 0);
-    rmem_write_word(nodes.other(), kPageBytes - 4, 9);
+    rmem_write_word(nodes.other, 12, 0);
+    rmem_write_word(nodes.other, kPageBytes - 4, 9);
     EXPECT_EQ(client.look(), "change after 0 at 12: 0\nchange after 0 at 4092: 9\n");
     client.ask(Kind::map, at(0), std::uint64_t{2 * kPageBytes});
     EXPECT_EQ(client.run(), "done\n");
     EXPECT_EQ(client.look(), "change after 0 at 4096: 3\nshown 2\n");
 }
 
-TEST(Session, tells_no_client_what_it_wrote_itself_but_what_replaced_it) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
-    client.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
-    client.run();
-    client.look();
+TEST_F(OneSession, tells_no_client_what_it_wrote_itself_but_what_replaced_it) {
+    client.map(kPageBytes);
     client.ask(Kind::write, at(8), 1U);
     client.run();
     EXPECT_EQ(client.look(), "");
     client.ask(Kind::write, at(8), 2U);
     client.run();
-    rmem_write_word(nodes.other(), 8, 1);  // as it was at the last look
+    rmem_write_word(nodes.other, 8, 1);  // as it was at the last look
     EXPECT_EQ(client.look(), "change after 2 at 8: 1\n");
     client.ask(Kind::write, at(kSessionBytes), 5U);  // fails, and is counted
     client.run();
-    rmem_write_word(nodes.other(), 8, 3);
+    rmem_write_word(nodes.other, 8, 3);
     EXPECT_EQ(client.look(), "change after 3 at 8: 3\n");
 }
 
-TEST(Session, has_one_twin_of_a_page_with_others_and_tells_what_each_of_them_lacks) {
-    const TwoNodes nodes("direct");
-    Twins twins(nodes.served());
+TEST_F(OneSession, has_one_twin_of_a_page_with_others_and_tells_what_each_of_them_lacks) {
+    Twins twins(nodes.served);
     Client first(nodes, &twins);
     first.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
-    rmem_write_word(nodes.other(), 8, 1);
+    rmem_write_word(nodes.other, 8, 1);
     first.run();
     EXPECT_EQ(first.look(), "change after 0 at 8: 1\nshown 1\n");
     {
@@ -304,7 +289,7 @@ TEST(Session, has_one_twin_of_a_page_with_others_and_tells_what_each_of_them_lac
         first.run();
         EXPECT_EQ(second.look(), "change after 0 at 12: 2\n");
         EXPECT_EQ(first.look(), "change after 1 at 12: 2\n") << "told again, and harmless";
-        rmem_write_word(nodes.other(), 16, 3);
+        rmem_write_word(nodes.other, 16, 3);
         EXPECT_EQ(first.look(), "change after 1 at 16: 3\n");
         EXPECT_EQ(second.look(), "change after 0 at 16: 3\n");
     }
@@ -313,13 +298,11 @@ TEST(Session, has_one_twin_of_a_page_with_others_and_tells_what_each_of_them_lac
     EXPECT_EQ(first.look(), "") << "it is alone again";
 }
 
-TEST(Session, compares_as_many_pages_as_it_is_told_in_turn) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
+TEST_F(OneSession, compares_as_many_pages_as_it_is_told_in_turn) {
     client.ask(Kind::map, at(0), std::uint64_t{3 * kPageBytes});
     client.run();
     for (unsigned page = 0; page < 3; ++page)
-        rmem_write_word(nodes.other(), page * kPageBytes, page + 1);
+        rmem_write_word(nodes.other, page * kPageBytes, page + 1);
     EXPECT_EQ(client.look(1), "change after 0 at 0: 1\n");
     EXPECT_EQ(client.look(0), "");
     EXPECT_EQ(client.look(1), "change after 0 at 4096: 2\n");
@@ -327,45 +310,37 @@ TEST(Session, compares_as_many_pages_as_it_is_told_in_turn) {
     EXPECT_EQ(client.session.pages(), 3U);
 }
 
-TEST(Session, sends_an_accepted_interrupt_after_what_its_sender_had_written) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
-    client.ask(Kind::map, at(0), std::uint64_t{kSessionBytes});
+TEST_F(OneSession, sends_an_accepted_interrupt_after_what_its_sender_had_written) {
+    client.map(kSessionBytes);
     client.ask(Kind::accept, std::uint64_t{1} << 34);
     client.run();
-    client.look();
-    rmem_write_word(nodes.other(), 100, 4200);
-    rmem_send_interrupt(nodes.other(), 0, 33, 1);
-    rmem_send_interrupt(nodes.other(), 0, 34, 2);
+    rmem_write_word(nodes.other, 100, 4200);
+    rmem_send_interrupt(nodes.other, 0, 33, 1);
+    rmem_send_interrupt(nodes.other, 0, 34, 2);
     take_interrupts(nodes, client.session, 2);
     EXPECT_EQ(client.look(), "change after 0 at 100: 4200\ninterrupt 34 2 from 1, missed 0\n");
 }
 
-TEST(Session, sends_no_interrupt_before_the_pages_that_are_mapped_meanwhile) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
-    client.ask(Kind::map, at(0), std::uint64_t{kPageBytes});
+TEST_F(OneSession, sends_no_interrupt_before_the_pages_that_are_mapped_meanwhile) {
+    client.map(kPageBytes);
     client.ask(Kind::accept, kAllNumbers);
     client.run();
-    client.look();
     client.session.on_interrupt({3, 1, 1, 0, RMEM_SENT, 0});
     client.ask(Kind::map, at(kPageBytes), std::uint64_t{kPageBytes});
     client.run();
-    rmem_write_word(nodes.other(), kPageBytes, 5);
+    rmem_write_word(nodes.other, kPageBytes, 5);
     EXPECT_EQ(client.look(1), "change after 0 at 4096: 5\n");
     EXPECT_EQ(client.look(1), "shown 2\ninterrupt 3 1 from 1, missed 0\n");
 }
 
-TEST(Session, compares_nothing_while_news_are_left_lying) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
+TEST_F(OneSession, compares_nothing_while_news_are_left_lying) {
     client.ask(Kind::map, at(0), std::uint64_t{kSessionBytes});
     client.run();
     std::uint32_t value = 0;
     const auto look = [&] {
         ++value;
         const std::vector<std::uint32_t> words(kSessionBytes / kWordBytes, value);
-        EXPECT_EQ(rmem_write(nodes.other(), 0, words.data(), kSessionBytes), RMEM_OK);
+        EXPECT_EQ(rmem_write(nodes.other, 0, words.data(), kSessionBytes), RMEM_OK);
         return client.session.look(SIZE_MAX);
     };
     while (look() == kSessionBytes / kPageBytes)
@@ -375,9 +350,7 @@ TEST(Session, compares_nothing_while_news_are_left_lying) {
     EXPECT_THAT(client.look(), HasSubstr(std::to_string(value))) << "told when there is room";
 }
 
-TEST(Session, keeps_a_bounded_number_of_interrupts_and_says_how_many_were_missed) {
-    const TwoNodes nodes("direct");
-    Client client(nodes);
+TEST_F(OneSession, keeps_a_bounded_number_of_interrupts_and_says_how_many_were_missed) {
     client.ask(Kind::accept, kAllNumbers);
     client.run();
     constexpr rmem_interrupt kSent{3, 0, 1, 0, RMEM_SENT, 0};
@@ -389,13 +362,12 @@ TEST(Session, keeps_a_bounded_number_of_interrupts_and_says_how_many_were_missed
     EXPECT_EQ(client.look(), "interrupt 3 0 from 1, missed 5\n");
 }
 
-TEST(Session, is_broken_by_what_is_no_call_and_by_fields_that_cannot_be) {
-    const TwoNodes nodes("direct");
+TEST_F(OneSession, is_broken_by_what_is_no_call_and_by_fields_that_cannot_be) {
     const auto breaks = [&](Kind kind, const auto&... fields) {
-        Client client(nodes);
-        client.ask(kind, fields...);
-        client.run();
-        return client.session.is_broken() && !client.session.wants_input();
+        Client fresh(nodes);
+        fresh.ask(kind, fields...);
+        fresh.run();
+        return fresh.session.is_broken() && !fresh.session.wants_input();
     };
     EXPECT_TRUE(breaks(Kind::hello, 0U));
     EXPECT_TRUE(breaks(Kind::welcome));
@@ -413,12 +385,11 @@ TEST(Session, is_broken_by_what_is_no_call_and_by_fields_that_cannot_be) {
     EXPECT_FALSE(breaks(Kind::counter, std::string("writes_sent")));
 }
 
-TEST(Session, stays_within_its_bounds_whatever_bytes_come) {
-    const TwoNodes nodes("direct");
+TEST_F(OneSession, stays_within_its_bounds_whatever_bytes_come) {
     std::minstd_rand engine(5565);
     const auto random = [&] { return static_cast<std::uint32_t>(engine()); };
     for (int round = 0; round < 300; ++round) {
-        Client client(nodes);
+        Client fresh(nodes);
         std::vector<std::byte> bytes;
         for (int i = 0; i < 20; ++i) {
             FrameWriter frame(bytes, static_cast<Kind>(random() % 11));
@@ -427,18 +398,18 @@ TEST(Session, stays_within_its_bounds_whatever_bytes_come) {
         }
         for (unsigned flips = random() % 4; flips > 0; --flips)
             bytes[random() % bytes.size()] = static_cast<std::byte>(random());
-        client.session.receive(bytes);
-        client.session.run(0);
-        client.session.run(Session::kLongestFlushNs);
-        client.session.look(SIZE_MAX);
-        EXPECT_LE(client.session.answers().left().size(),
+        fresh.session.receive(bytes);
+        fresh.session.run(0);
+        fresh.session.run(Session::kLongestFlushNs);
+        fresh.session.look(SIZE_MAX);
+        EXPECT_LE(fresh.session.answers().left().size(),
                   Session::kMostWaitingBytes + kMostBodyBytes + FrameWriter::kHeaderBytes);
     }
 }
 
 TEST(SessionInvariants, a_twin_is_left_by_a_session_that_has_joined_it) {
-    const TwoNodes nodes("direct");
-    Twins twins(nodes.served());
+    const TwoNodes nodes;
+    Twins twins(nodes.served);
     Twins::Words due, of_another;
     EXPECT_BROKEN(twins.leave(0, due));
     static_cast<void>(twins.join(0, due));

@@ -22,19 +22,21 @@ inline constexpr std::size_t kBytes = 16384;
 /// The options of one node of a ring of two.
 class Options {
 public:
-    /// With faults (rmem(7)) those of a ring that keeps gt200's time.
-    Options(const std::string& ring, LinkKind link, int node, const std::string& faults = "")
+    /// With faults (rmem(7)) those of a ring that keeps a card's time.
+    Options(const std::string& ring, LinkKind link, int node, const std::string& faults = "",
+            const std::string& timing = "gt200")
         : ring_(ring),
           link_(name_of(link)),
           first_(is_remote(link) ? "RMEM_GROUP=" + own_group(ring, link) : "RMEM_FAULTS=" + faults),
-          second_(is_remote(link) ? "RMEM_INTERFACE=lo" : "RMEM_TIMING=gt200") {
+          second_(is_remote(link) ? "RMEM_INTERFACE=lo" : "RMEM_TIMING=" + timing) {
         options_.ring = ring_.c_str();
         options_.link = link_.c_str();
         options_.node = node;
         options_.nodes = 2;
         options_.memory_bytes = kBytes;
         options_.timeout_ns = kTimeoutNs;
-        if (is_remote(link) || !faults.empty()) options_.settings = settings_.data();
+        if (is_remote(link) || !faults.empty() || timing != "gt200")
+            options_.settings = settings_.data();
     }
     Options(const Options&) = delete;
     Options& operator=(const Options&) = delete;
