@@ -5,6 +5,7 @@
 /// sentence, lose nothing and never crash. (billboard/bbp.h: codes, bbp_strerror, bbp_last_error;
 /// refusals of bbp_init: joining_test.cpp.)
 
+#include "tests/billboard/calls_of_rank.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 
@@ -24,26 +25,16 @@ constexpr int kCodes[] = {BBP_EAGAIN,   BBP_EINVAL,    BBP_ERANK,  BBP_ESIZE,
 /// Every call is refused with `code` and a sentence.
 void check_all_refused(int code) {
     std::byte buffer[16] = {};
-    std::size_t size = 0;
     void* composed = nullptr;
-    const void* viewed = nullptr;
     const int rank = 0;
     const auto refused = [code](int found, const char* call) {
         check_code(found, code, call);
         check_refused(found, call);
     };
-    refused(bbp_send(0, buffer, 8), "bbp_send");
-    refused(bbp_recv(0, buffer, 16, &size), "bbp_recv");
-    refused(bbp_recv(BBP_ANY, buffer, 16, &size), "bbp_recv of anyone");
-    refused(bbp_mcast(&rank, 1, buffer, 8), "bbp_mcast");
-    refused(bbp_msgavail(BBP_ANY), "bbp_msgavail");
-    refused(bbp_probe(BBP_ANY, &size), "bbp_probe");
-    refused(bbp_trysend(0, buffer, 8), "bbp_trysend");
-    refused(bbp_trymcast(&rank, 1, buffer, 8), "bbp_trymcast");
-    refused(bbp_tryrecv(0, buffer, 16, &size), "bbp_tryrecv");
-    refused(bbp_send_for(0, buffer, 8, 1), "bbp_send_for");
-    refused(bbp_recv_for(0, buffer, 16, &size, 1), "bbp_recv_for");
-    refused(bbp_mcast_for(&rank, 1, buffer, 8, 1), "bbp_mcast_for");
+    for (const auto& [name, asks, call] : calls_of_rank()) {
+        refused(call(rank), name);
+        if (asks) refused(call(BBP_ANY), name);
+    }
     refused(bbp_compose(8, &composed), "bbp_compose");
     refused(bbp_post(0, buffer, 8), "bbp_post");
     refused(bbp_post_mcast(&rank, 1, buffer, 8), "bbp_post_mcast");
@@ -52,9 +43,6 @@ void check_all_refused(int code) {
     refused(bbp_post_for(0, buffer, 8, 1), "bbp_post_for");
     refused(bbp_post_mcast_for(&rank, 1, buffer, 8, 1), "bbp_post_mcast_for");
     refused(bbp_discard(buffer), "bbp_discard");
-    refused(bbp_view(0, &viewed, &size), "bbp_view");
-    refused(bbp_tryview(0, &viewed, &size), "bbp_tryview");
-    refused(bbp_view_for(0, &viewed, &size, 1), "bbp_view_for");
     refused(bbp_release(buffer), "bbp_release");
     refused(bbp_barrier(), "bbp_barrier");
     refused(bbp_barrier_for(1), "bbp_barrier_for");
@@ -120,56 +108,40 @@ TEST_P(Errors, tell_of_a_second_init_and_leave_the_first_alone) {
 
 TEST_P(Errors, tell_of_ranks_that_do_not_exist) {
     run(3, [](Rank&) {
-        std::byte buffer[16] = {};
-        std::size_t size = 0;
-        void* composed = nullptr;
-        const void* viewed = nullptr;
         for (const int rank : {3, 4, 255, 256, 1 << 20, INT_MAX, -2, -100, INT_MIN}) {
-            check_code(bbp_send(rank, buffer, 8), BBP_ERANK, "bbp_send");
-            check_code(bbp_trysend(rank, buffer, 8), BBP_ERANK, "bbp_trysend");
-            check_code(bbp_send_for(rank, buffer, 8, kLong), BBP_ERANK, "bbp_send_for");
-            check_code(bbp_recv(rank, buffer, 16, &size), BBP_ERANK, "bbp_recv");
-            check_code(bbp_tryrecv(rank, buffer, 16, &size), BBP_ERANK, "bbp_tryrecv");
-            check_code(bbp_recv_for(rank, buffer, 16, &size, kLong), BBP_ERANK, "bbp_recv_for");
-            check_code(bbp_msgavail(rank), BBP_ERANK, "bbp_msgavail");
-            check_code(bbp_probe(rank, &size), BBP_ERANK, "bbp_probe");
-            check_code(bbp_mcast(&rank, 1, buffer, 8), BBP_ERANK, "bbp_mcast");
-            check_code(bbp_view(rank, &viewed, &size), BBP_ERANK, "bbp_view");
-            check_code(bbp_tryview(rank, &viewed, &size), BBP_ERANK, "bbp_tryview");
+            for (const auto& [name, asks, call] : calls_of_rank())
+                check_code(call(rank), BBP_ERANK, name);
+            void* composed = nullptr;
             check_ok(bbp_compose(8, &composed));
             check_code(bbp_post(rank, composed, 8), BBP_ERANK, "bbp_post");
             check_ok(bbp_discard(composed));
         }
         // Anyone is no receiver.
-        check_code(bbp_send(BBP_ANY, buffer, 8), BBP_ERANK, "bbp_send to anyone");
-        check_code(bbp_trysend(BBP_ANY, buffer, 8), BBP_ERANK, "bbp_trysend to anyone");
+        for (const auto& [name, asks, call] : calls_of_rank()) {
+            if (!asks) check_code(call(BBP_ANY), BBP_ERANK, name);
+        }
         check_ok(bbp_barrier());
         nothing_waits(BBP_ANY);
     });
 }
 
-TEST_P(Errors, tell_of_null_pointers) {
+TEST_P(Errors, tell_of_null_pointers_and_of_messages_larger_than_can_be_sent) {
     run(2, [](Rank& me) {
         const int other = 1 - me.rank;
-        check_code(bbp_send(other, nullptr, 1), BBP_EINVAL, "bbp_send");
-        check_code(bbp_trysend(other, nullptr, 1), BBP_EINVAL, "bbp_trysend");
-        check_code(bbp_send_for(other, nullptr, 1, kLong), BBP_EINVAL, "bbp_send_for");
+        const std::byte byte{};
+        const auto refused = [&](const auto& send, const char* name) {
+            check_code(send(nullptr, std::size_t{1}), BBP_EINVAL, name);
+            // Nothing of such a size exists, so nobody may look at the bytes.
+            check_code(send(&byte, SIZE_MAX), BBP_ESIZE, name);
+        };
+        refused([=](auto at, auto size) { return bbp_send(other, at, size); }, "bbp_send");
+        refused([=](auto at, auto size) { return bbp_trysend(other, at, size); }, "bbp_trysend");
+        refused([=](auto at, auto size) { return bbp_send_for(other, at, size, kLong); },
+                "bbp_send_for");
+        refused([=](auto at, auto size) { return bbp_mcast(&other, 1, at, size); }, "bbp_mcast");
         check_code(bbp_recv(other, nullptr, 1, nullptr), BBP_EINVAL, "bbp_recv");
         check_code(bbp_tryrecv(other, nullptr, 1, nullptr), BBP_EINVAL, "bbp_tryrecv");
         check_code(bbp_recv_for(other, nullptr, 1, nullptr, kLong), BBP_EINVAL, "bbp_recv_for");
-        check_ok(bbp_barrier());
-        nothing_waits(BBP_ANY);
-    });
-}
-
-TEST_P(Errors, tell_of_messages_larger_than_can_be_sent) {
-    run(2, [](Rank& me) {
-        // Nothing of such a size exists, so nobody may look at the bytes.
-        const int other = 1 - me.rank;
-        std::byte buffer[16] = {};
-        check_code(bbp_send(other, buffer, SIZE_MAX), BBP_ESIZE, "bbp_send");
-        check_code(bbp_trysend(other, buffer, SIZE_MAX), BBP_ESIZE, "bbp_trysend");
-        check_code(bbp_mcast(&other, 1, buffer, SIZE_MAX), BBP_ESIZE, "bbp_mcast");
         check_ok(bbp_barrier());
         nothing_waits(BBP_ANY);
     });
@@ -224,10 +196,6 @@ TEST(ErrorCodes, are_negative_and_distinct) {
     const std::set<int> codes(std::begin(kCodes), std::end(kCodes));
     EXPECT_EQ(codes.size(), std::size(kCodes));
     for (const int code : codes) EXPECT_LT(code, 0);
-}
-
-TEST(ErrorCodes, leave_a_sentence_even_before_the_first_call) {
-    EXPECT_NE(bbp_last_error(), nullptr);
 }
 
 }  // namespace

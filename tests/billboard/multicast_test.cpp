@@ -8,8 +8,6 @@
 
 #include "tests/support/conformance.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <climits>
 
 namespace rmem::test {
@@ -18,7 +16,7 @@ namespace {
 class Multicast : public Conformance {};
 RMEM_ON_ALL_RINGS(Multicast);
 
-enum Word : std::size_t { kPosted, kGo, kDone, kCounted };
+enum Word : std::size_t { kPosted, kGo, kDone, kSent, kCounted };
 
 const std::vector<std::size_t> kSizes = {0,  1,  8,    59,   60,         61,
                                          64, 65, 1000, 4096, kPartition, 2 * kPartition + 3};
@@ -97,106 +95,54 @@ TEST_P(Multicast, a_multicast_that_finds_one_receiver_full_reaches_none_and_the_
     }
 }
 
-TEST_P(Multicast, leaves_a_fast_receiver_and_a_slow_one_with_the_same_messages) {
-    run(3, [](Rank& me) {
-        const auto messages = static_cast<std::uint64_t>(thrifty(1000));
-        const auto size = [](std::uint64_t i) { return static_cast<std::size_t>(i * 37 % 700); };
-        for (std::uint64_t i = 0; i < messages; ++i) {
-            if (me.rank == 0) {
-                multicast({1, 2}, size(i), i);
-                continue;
-            }
-            if (me.rank == 2 && i % 100 == 0) {
-                // Until the fast one cannot go on without it.
-                rest(std::chrono::milliseconds(5));
-            }
-            receive(0, size(i), i);
-        }
-    });
-}
-
-TEST_P(Multicast, larger_than_a_partition_streams_to_all) {
-    run(4, [](Rank& me) {
-        for (const std::size_t size : {kPartition + 1, 3 * kPartition, 7 * kPartition + 5}) {
-            if (me.rank == 0) multicast({1, 2, 3}, size, size);
-            if (me.rank != 0) receive(0, size, size);
-            if (me.rank == 0) multicast({3, 2, 1}, 12, 12);
-            if (me.rank != 0) receive(0, 12, 12);
-        }
-    });
-}
-
-TEST_P(Multicast, larger_than_a_partition_is_nothing_to_try) {
-    run(3, [](Rank& me) {
-        if (me.rank == 0) {
-            const auto bytes = pattern(kPartition + 1, 1);
-            const int dests[] = {1, 2};
-            check_code(bbp_trymcast(dests, 2, bytes.data(), bytes.size()), BBP_ESIZE);
-        }
-        check_ok(bbp_barrier());
-        nothing_waits(BBP_ANY);
-    });
-}
-
 TEST_P(Multicast, tells_of_a_dead_member_and_reaches_the_others) {
-    RankProcesses ring(setup(4));
-    for (const unsigned rank : {0U, 1U, 3U}) {
-        ring.start(rank, [](Rank& me) {
-            if (me.rank == 0) {
-                me.await_word(kGo);
-                const int dests[] = {1, 2, 3};
-                // A death is noticed when it blocks a call, at the latest when a queue is full.
-                std::uint32_t unnoticed = 0;
-                while (bbp_mcast(dests, 3, "x", 1) == BBP_OK) {
-                    check(++unnoticed < 10'000, "multicasts to a dead rank never tell");
-                }
-                me.shared[kPosted] = unnoticed + 1;
-                me.raise(kCounted);
-                for (const std::size_t size : kSizes) {
-                    const auto bytes = pattern(size, size);
-                    check_code(bbp_mcast(dests, 3, bytes.data(), size), BBP_EPEER,
-                               fmt::format("bbp_mcast of {} bytes", size));
-                }
-                send(1, 5, 5);
-                send(3, 5, 5);
-            } else {
-                char text = 0;
-                for (std::uint32_t i = 0; me.shared[kCounted] == 0 || i < me.shared[kPosted]; ++i) {
-                    await([&] { return bbp_msgavail(0) == 1 || me.shared[kCounted] != 0; }, "one");
-                    if (me.shared[kCounted] != 0 && i == me.shared[kPosted]) break;
-                    check_code(bbp_recv(0, &text, 1, nullptr), 0);
-                }
-                for (const std::size_t size : kSizes) receive(0, size, size);
-                receive(0, 5, 5);
-            }
-        });
-    }
-    ring.start(2, [](Rank& me) {
-        me.raise(kPosted);
-        me.await_word(kDone);
-    });
-    ring.await_word(kPosted);
-    ring.kill(2);
-    ++ring.shared()[kGo];
-    ring.finish();
+    const Body receiver = [](Rank& me) {
+        char text = 0;
+        for (std::uint32_t i = 0; me.shared[kCounted] == 0 || i < me.shared[kSent]; ++i) {
+            await([&] { return bbp_msgavail(0) == 1 || me.shared[kCounted] != 0; }, "one");
+            if (me.shared[kCounted] != 0 && i == me.shared[kSent]) break;
+            check_code(bbp_recv(0, &text, 1, nullptr), 0);
+        }
+        for (const std::size_t size : kSizes) receive(0, size, size);
+        receive(0, 5, 5);
+    };
+    run({[](Rank& me) {
+             me.await_word(kGo);
+             const int dests[] = {1, 2, 3};
+             // A death is noticed when it blocks a call, at the latest when a queue is full.
+             std::uint32_t unnoticed = 0;
+             while (bbp_mcast(dests, 3, "x", 1) == BBP_OK) {
+                 check(++unnoticed < 10'000, "multicasts to a dead rank never tell");
+             }
+             me.shared[kSent] = unnoticed + 1;
+             me.raise(kCounted);
+             for (const std::size_t size : kSizes) {
+                 const auto bytes = pattern(size, size);
+                 check_code(bbp_mcast(dests, 3, bytes.data(), size), BBP_EPEER,
+                            fmt::format("bbp_mcast of {} bytes", size));
+             }
+             send(1, 5, 5);
+             send(3, 5, 5);
+         },
+         receiver,
+         [](Rank& me) {
+             me.raise(kPosted);
+             me.await_word(kDone);
+         },
+         receiver},
+        {.rank = 2});
 }
 
 TEST_P(Multicast, a_multicast_that_waits_for_a_member_ends_when_that_one_dies) {
-    RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) {
-        const int queued = send_until_full(1, 8, 0);
-        check(queued > 0, "nothing could be sent");
-        me.raise(kGo);
-        const auto bytes = pattern(8, 999);
-        const int dests[] = {1, 2};
-        check_code(bbp_mcast(dests, 2, bytes.data(), 8), BBP_EPEER);
-    });
-    ring.start(1, [](Rank& me) { me.await_word(kDone); });
-    ring.start(2, [](Rank&) { receive(0, 8, 999); });
-    ring.await_word(kGo);
-    ring.let_pass(std::chrono::milliseconds(20));
-    ring.kill(1);
-    ring.finish();
+    run({[](Rank& me) {
+             check(send_until_full(1, 8, 0) > 0, "nothing could be sent");
+             me.raise(kPosted);
+             const auto bytes = pattern(8, 999);
+             const int dests[] = {1, 2};
+             check_code(bbp_mcast(dests, 2, bytes.data(), 8), BBP_EPEER);
+         },
+         [](Rank& me) { me.await_word(kDone); }, [](Rank&) { receive(0, 8, 999); }},
+        {.rank = 1, .waits = true});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 /// and then talk to it; it sees nothing that was posted to its former incarnation.
 /// (billboard/bbp.h: Dead peers; ranks that stay away: tests/billboard/core/peers_test.cpp.)
 
+#include "tests/billboard/calls_of_rank.hpp"
 #include "tests/support/conformance.hpp"
 
 #include <poll.h>
@@ -99,23 +100,26 @@ TEST_P(Restart, shows_nothing_that_was_posted_to_the_former_incarnation) {
 }
 
 TEST_P(Restart, leaves_what_the_former_incarnation_had_posted_to_be_read_first) {
-    run({[](Rank& me) {
-             me.await_word(kGo);
-             for (std::uint64_t i = 0; i < 4; ++i) receive(1, 300 * i, i);
-             miss_once(1);
-             me.raise(kAgain);
-             talk(1, 5);
-         },
-         [](Rank& me) {
-             for (std::uint64_t i = 0; i < 4; ++i) send(0, 300 * i, i);
-             me.raise(kPosted);
-             linger(me);
-         }},
-        {.rank = 1, .next = [](Rank& me) {
-             me.raise(kGo);
-             me.await_word(kAgain);
-             answer(0, 5);
-         }});
+    for (const bool is_killed : {true, false}) {  // or has left
+        SCOPED_TRACE(is_killed);
+        run({[](Rank& me) {
+                 me.await_word(kGo);
+                 for (std::uint64_t i = 0; i < 4; ++i) receive(1, 300 * i, i);
+                 miss_once(1);
+                 me.raise(kAgain);
+                 talk(1, 5);
+             },
+             [is_killed](Rank& me) {
+                 for (std::uint64_t i = 0; i < 4; ++i) send(0, 300 * i, i);
+                 me.raise(kPosted);
+                 if (is_killed) linger(me);
+             }},
+            {.rank = 1, .is_killed = is_killed, .next = [](Rank& me) {
+                 me.raise(kGo);
+                 me.await_word(kAgain);
+                 answer(0, 5);
+             }});
+    }
 }
 
 TEST_P(Restart, does_not_touch_what_others_view_of_the_former_incarnation) {
@@ -195,25 +199,7 @@ TEST_P(Restart, can_happen_again_and_again) {
     ring.finish();
 }
 
-TEST_P(Restart, the_restart_of_a_rank_that_left_lets_it_talk_again) {
-    run({[](Rank& me) {
-             receive(1, 50, 1);
-             me.raise(kPosted);
-             me.await_word(kGo);
-             miss_once(1);
-             me.raise(kAgain);
-             talk(1, 100);
-         },
-         [](Rank&) { send(0, 50, 1); }},
-        {.rank = 1, .is_killed = false, .next = [](Rank& me) {
-             me.raise(kGo);
-             me.await_word(kAgain);
-             answer(0, 100);
-         }});
-}
-
 TEST_P(Restart, brings_back_multicasts_barriers_and_groups) {
-    RankProcesses ring(setup(3));
     const auto go_on = [](Rank& me) {
         check_ok(bbp_barrier());
         const int members[] = {0, 1, 2};
@@ -232,34 +218,31 @@ TEST_P(Restart, brings_back_multicasts_barriers_and_groups) {
             check_equal(std::string(text), std::string("again"), "text");
         }
     };
-    const auto survivor = [&](Rank& me) {
+    const auto meet = [](Rank& me) {
         for (int i = 0; i < 3; ++i) check_ok(bbp_barrier());
         const int members[] = {0, 1, 2};
         check_ok(bbp_barrier_group(members, 3, 9));
         me.raise(kPosted);
+    };
+    const auto survivor = [&](Rank& me) {
+        meet(me);
         me.await_word(kGo);
         miss_once(1);
         me.raise(kAgain);
         me.await_word(kAgain, 2);
         go_on(me);
     };
-    ring.start(0, survivor);
-    ring.start(2, survivor);
-    ring.start(1, [](Rank& me) {
-        for (int i = 0; i < 3; ++i) check_ok(bbp_barrier());
-        const int members[] = {0, 1, 2};
-        check_ok(bbp_barrier_group(members, 3, 9));
-        me.raise(kPosted);
-        linger(me);
-    });
-    ring.await_word(kPosted, 3);
-    ring.kill(1);
-    ring.start(1, [&](Rank& me) {
-        me.raise(kGo);
-        me.await_word(kAgain, 2);
-        go_on(me);
-    });
-    ring.finish();
+    run({survivor,
+         [&](Rank& me) {
+             meet(me);
+             linger(me);
+         },
+         survivor},
+        {.rank = 1, .posted = 3, .next = [&](Rank& me) {
+             me.raise(kGo);
+             me.await_word(kAgain, 2);
+             go_on(me);
+         }});
 }
 
 TEST_P(Restart, a_restart_after_everyone_was_killed_makes_a_new_ring) {
@@ -327,30 +310,13 @@ void return_unasked(const RingSetup& setup, const std::function<void()>& ask) {
 }
 
 TEST_P(Restart, is_told_to_any_rank_that_asks_for_a_message) {
-    const std::vector<std::pair<const char*, std::function<int()>>> calls = {
-        {"bbp_recv",
-         [] {
-             std::byte buffer[64];
-             return bbp_recv(1, buffer, sizeof buffer, nullptr);
-         }},
-        {"bbp_msgavail", [] { return bbp_msgavail(1); }},
-        {"bbp_probe", [] { return bbp_probe(1, nullptr); }},
-        {"bbp_tryrecv",
-         [] {
-             std::byte buffer[64];
-             return bbp_tryrecv(1, buffer, sizeof buffer, nullptr);
-         }},
-        {"bbp_view", [] {
-             const void* data = nullptr;
-             std::size_t size = 0;
-             return bbp_view(1, &data, &size);
-         }}};
-    for (const auto& [name, call] : calls) {
-        SCOPED_TRACE(name);
-        return_unasked(setup(3), [&, what = name, ask = call] {
+    for (const CallOfRank& one : calls_of_rank()) {
+        if (!one.asks) continue;
+        SCOPED_TRACE(one.name);
+        return_unasked(setup(3), [&one] {
             receive(1, 20, 1);
             receive(1, 700, 2);
-            check_code(ask(), BBP_EPEER, what);
+            check_code(one.call(1), BBP_EPEER, one.name);
             check_said("rank 1");
             check_said("back");
             // Its announcement may have overtaken it, through memory that is no part of the ring.
@@ -431,7 +397,6 @@ TEST_P(Restart, falls_in_with_barriers_whatever_their_count) {
     // Counts wrap after 32 barriers.
     for (const int before : {31, 32, 33}) {
         SCOPED_TRACE(before);
-        RankProcesses ring(setup(2));
         const auto meet = [](Rank& me, int barriers) {
             for (int i = 1; i <= barriers; ++i) {
                 me.raise(kCount);
@@ -439,27 +404,24 @@ TEST_P(Restart, falls_in_with_barriers_whatever_their_count) {
                 check(me.shared[kCount] >= static_cast<std::uint32_t>(2 * i), "left too early");
             }
         };
-        ring.start(0, [&](Rank& me) {
-            meet(me, before);
-            me.raise(kPosted);
-            me.await_word(kGo);
-            miss_once(1);
-            me.shared[kCount] = 0;
-            me.raise(kAgain);
-            meet(me, 3);
-        });
-        ring.start(1, [&](Rank& me) {
-            meet(me, before);
-            linger(me);
-        });
-        ring.await_word(kPosted);
-        ring.kill(1);
-        ring.start(1, [&](Rank& me) {
-            me.raise(kGo);
-            me.await_word(kAgain);
-            meet(me, 3);
-        });
-        ring.finish();
+        run({[&](Rank& me) {
+                 meet(me, before);
+                 me.raise(kPosted);
+                 me.await_word(kGo);
+                 miss_once(1);
+                 me.shared[kCount] = 0;
+                 me.raise(kAgain);
+                 meet(me, 3);
+             },
+             [&](Rank& me) {
+                 meet(me, before);
+                 linger(me);
+             }},
+            {.rank = 1, .next = [&](Rank& me) {
+                 me.raise(kGo);
+                 me.await_word(kAgain);
+                 meet(me, 3);
+             }});
     }
 }
 

@@ -53,9 +53,8 @@ class Conformance : public ::testing::TestWithParam<Variant> {
 protected:
     static RingSetup setup(unsigned ranks);
 
-    /// Starts the ranks (all with one body, or each with its own), and waits until they have ended.
+    /// Starts the ranks, and waits until they have ended.
     static void run(unsigned ranks, const Body& body);
-    static void run(std::initializer_list<Body> bodies);
 
     /// How a rank's first incarnation ends.
     struct End {
@@ -63,8 +62,9 @@ protected:
         unsigned posted = 1;    ///< others and itself have raised word 0 before; 0: have joined
         bool is_killed = true;  ///< or ends by itself
         Body next = nullptr;    ///< the next incarnation's; without one word 1 is raised
+        bool waits = false;     ///< a while before, so that others sleep in a call; as a rule
     };
-    /// The same, and one of the ranks ends.
+    /// The same, each with its own body, and one of the ranks ends.
     static void run(std::initializer_list<Body> bodies, const End& end);
 
     static bool is_simulated();
@@ -117,8 +117,8 @@ void check_bytes(const void* found, std::size_t size, std::uint64_t seed,
                  Place place = Place::here());
 
 /// Calls bbp_tryrecv(source) until it fails with something other than BBP_EAGAIN, which it must;
-/// returns that code. Messages that arrive before are counted in *messages.
-int drain_until_error(int source, int* messages = nullptr, Place place = Place::here());
+/// returns that code.
+int drain_until_error(int source, Place place = Place::here());
 
 /// {0, 1, … ranks - 1} without `except`.
 std::vector<int> everyone_but(int except, int ranks);

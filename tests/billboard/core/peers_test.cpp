@@ -5,6 +5,7 @@
 /// needs it says BBP_EPEER and none hangs; a stopped rank is alive. (billboard/bbp.h: Delivery,
 /// Dead peers, bbp_finalize; restarted ranks: tests/billboard/restart_test.cpp.)
 
+#include "tests/billboard/calls_of_rank.hpp"
 #include "tests/support/conformance.hpp"
 
 #include <chrono>
@@ -17,8 +18,6 @@ RMEM_ON_ALL_RINGS(Peers);
 
 enum Word : std::size_t { kPosted, kGo, kDone, kCount };
 
-const std::vector<std::size_t> kSizes = {0, 8, 60, 61, 1000};
-
 void linger(Rank& me) {
     me.await_word(kDone);
 }
@@ -30,41 +29,18 @@ void a_while(RankProcesses& ring) {
 
 /// Every call that needs `gone`, which has left nothing unread, tells so.
 void check_gone(int gone) {
-    std::byte buffer[16];
-    std::size_t size = 0;
-    const void* data = nullptr;
-    check_code(bbp_recv(gone, buffer, sizeof buffer, &size), BBP_EPEER, "bbp_recv");
-    check_said(fmt::format("rank {}", gone));
-    check_code(bbp_tryrecv(gone, buffer, sizeof buffer, &size), BBP_EPEER, "bbp_tryrecv");
-    check_code(bbp_recv_for(gone, buffer, sizeof buffer, &size, kLong), BBP_EPEER, "bbp_recv_for");
-    check_code(bbp_view(gone, &data, &size), BBP_EPEER, "bbp_view");
-    check_code(bbp_send(gone, "x", 1), BBP_EPEER, "bbp_send");
-    check_code(bbp_trysend(gone, "x", 1), BBP_EPEER, "bbp_trysend");
-    check_code(bbp_send_for(gone, "x", 1, kLong), BBP_EPEER, "bbp_send_for");
+    for (const auto& [name, asks, call] : calls_of_rank()) {
+        check_code(call(gone), BBP_EPEER, name);
+        if (asks) check_said(fmt::format("rank {}", gone));
+    }
     const auto large = pattern(2 * kPartition, 1);
     check_code(bbp_send(gone, large.data(), large.size()), BBP_EPEER,
                "bbp_send of a large message");
-    check_code(bbp_mcast(&gone, 1, "x", 1), BBP_EPEER, "bbp_mcast");
     check_code(bbp_barrier(), BBP_EPEER, "bbp_barrier");
     check_code(bbp_barrier_for(kLong), BBP_EPEER, "bbp_barrier_for");
-    check(bbp_msgavail(gone) <= 0, "bbp_msgavail tells of a message of a rank that is gone");
-    check(bbp_probe(gone, &size) < 0, "bbp_probe tells of a message of a rank that is gone");
 }
 
 // ---- Leaving
-
-TEST_P(Peers, peers_that_have_left_are_drained_before_they_are_missed) {
-    run({[](Rank& me) {
-             for (const std::size_t size : kSizes) send(1, size, size);
-             me.leave();
-         },
-         [](Rank& me) {
-             me.await_word(kGo);
-             for (const std::size_t size : kSizes) receive(0, size, size);
-             check_gone(0);
-         }},
-        {.rank = 0, .posted = 0, .is_killed = false});
-}
 
 TEST_P(Peers, peers_that_have_left_are_drained_from_anyone_and_by_views) {
     RankProcesses ring(setup(3));
@@ -96,15 +72,6 @@ TEST_P(Peers, peers_that_have_left_are_drained_from_anyone_and_by_views) {
     ring.finish();
 }
 
-TEST_P(Peers, peers_that_leave_right_after_a_barrier_do_not_fail_the_others_barrier) {
-    for (int i = 0; i < thrifty(10); ++i) {
-        run(4, [](Rank& me) {
-            check_ok(bbp_barrier());
-            me.leave();
-        });
-    }
-}
-
 TEST_P(Peers, peers_that_have_not_left_go_on_without_those_that_have) {
     run(3, [](Rank& me) {
         if (me.rank == 2) return me.leave();
@@ -115,21 +82,6 @@ TEST_P(Peers, peers_that_have_not_left_go_on_without_those_that_have) {
         const int members[] = {0, 1};
         check_ok(bbp_barrier_group(members, 2, 3));
     });
-}
-
-TEST_P(Peers, peers_that_left_their_own_messages_unread_stop_nobody) {
-    run({[](Rank& me) {
-             check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
-             me.raise(kPosted);
-             me.await_word(kGo);
-             // What rank 1 never read takes no room now.
-             for (std::uint64_t i = 0; i < 100; ++i) send(2, 900, i);
-         },
-         [](Rank& me) { me.await_word(kPosted); },
-         [](Rank&) {
-             for (std::uint64_t i = 0; i < 100; ++i) receive(0, 900, i);
-         }},
-        {.rank = 1, .posted = 0, .is_killed = false});
 }
 
 TEST_P(Peers, peers_that_left_leave_a_rank_itself_to_talk_to) {
@@ -147,21 +99,23 @@ TEST_P(Peers, peers_that_left_leave_a_rank_itself_to_talk_to) {
 
 // ---- Dying
 
-TEST_P(Peers, peers_that_were_killed_with_full_queues_are_drained_whole) {
-    for (const std::size_t size : {4U, 900U}) {
-        SCOPED_TRACE(size);
-        run({[size](Rank& me) {
-                 me.shared[kCount] = static_cast<std::uint32_t>(send_until_full(1, size, 0));
-                 me.raise(kPosted);
-                 linger(me);
-             },
-             [size](Rank& me) {
-                 me.await_word(kGo);
-                 const std::uint64_t queued = me.shared[kCount];
-                 for (std::uint64_t i = 0; i < queued; ++i) receive(0, size, i);
-                 check_gone(0);
-             }},
-            {.rank = 0});
+TEST_P(Peers, peers_that_left_or_were_killed_are_drained_whole_before_they_are_missed) {
+    for (const bool is_killed : {false, true}) {
+        for (const std::size_t size : {4U, 900U}) {
+            SCOPED_TRACE(testing::Message() << size << " bytes, killed " << is_killed);
+            run({[=](Rank& me) {
+                     me.shared[kCount] = static_cast<std::uint32_t>(send_until_full(1, size, 0));
+                     me.raise(kPosted);
+                     if (is_killed) linger(me);
+                 },
+                 [size](Rank& me) {
+                     me.await_word(kGo);
+                     const std::uint64_t queued = me.shared[kCount];
+                     for (std::uint64_t i = 0; i < queued; ++i) receive(0, size, i);
+                     check_gone(0);
+                 }},
+                {.rank = 0, .is_killed = is_killed});
+        }
     }
 }
 
@@ -190,16 +144,12 @@ TEST_P(Peers, peers_that_die_end_each_call_that_waits_for_them) {
         {"a group's barrier", [] { return bbp_barrier_group(members, 2, 5); }}};
     for (const auto& call : calls) {
         SCOPED_TRACE(call.first);
-        RankProcesses ring(setup(2));
-        ring.start(0, linger);
-        ring.start(1, [&](Rank& me) {
-            me.raise(kGo);
-            check_code(call.second(), BBP_EPEER);
-        });
-        ring.await_word(kGo);
-        a_while(ring);
-        ring.kill(0);
-        ring.finish();
+        run({linger,
+             [&](Rank& me) {
+                 me.raise(kPosted);
+                 check_code(call.second(), BBP_EPEER);
+             }},
+            {.rank = 0, .waits = true});
     }
 }
 
@@ -227,76 +177,43 @@ TEST_P(Peers, peers_that_die_are_missed_by_a_rank_that_polls_by_several_calls_in
 }
 
 TEST_P(Peers, peers_that_die_end_everybodys_barrier) {
-    RankProcesses ring(setup(4));
-    for (const unsigned rank : {0U, 1U, 3U}) {
-        ring.start(rank, [](Rank& me) {
-            me.raise(kGo);
-            check_code(bbp_barrier(), BBP_EPEER);
-            me.raise(kPosted);
-            me.await_word(kPosted, 3);
-        });
-    }
-    ring.start(2, linger);
-    ring.await_word(kGo, 3);
-    a_while(ring);
-    ring.kill(2);
-    ring.finish();
+    const Body survivor = [](Rank& me) {
+        me.raise(kPosted);
+        check_code(bbp_barrier(), BBP_EPEER);
+        me.raise(kCount);
+        me.await_word(kCount, 3);
+    };
+    run({survivor, survivor, linger, survivor}, {.rank = 2, .posted = 3, .waits = true});
+}
+
+/// To rank 1, and dies over it.
+void send_large(Rank& me) {
+    const auto bytes = pattern(20 * kPartition, 1);
+    me.raise(kPosted);
+    bbp_send(1, bytes.data(), bytes.size());
 }
 
 TEST_P(Peers, peers_that_die_in_the_middle_of_a_large_message_end_its_receive) {
-    RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) {
-        const auto bytes = pattern(20 * kPartition, 1);
-        me.raise(kPosted);
-        bbp_send(1, bytes.data(), bytes.size());
-    });
-    ring.start(1, [](Rank& me) {
-        me.await_word(kGo);
-        std::vector<std::byte> buffer(20 * kPartition);
-        check_code(bbp_recv(0, buffer.data(), buffer.size(), nullptr), BBP_EPEER);
-        send(2, 10, 10);
-        receive(2, 10, 10);
-        check_code(drain_until_error(0), BBP_EPEER);
-    });
-    ring.start(2, [](Rank&) {
-        receive(1, 10, 10);
-        send(1, 10, 10);
-    });
-    ring.await_word(kPosted);
-    a_while(ring);
-    ring.kill(0);
-    ++ring.shared()[kGo];
-    ring.finish();
-}
-
-TEST_P(Peers, peers_that_die_do_not_end_a_receive_from_anyone_while_others_live) {
-    RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) {
-        me.raise(kPosted);
-        receive(BBP_ANY, 33, 3);
-        check_code(drain_until_error(BBP_ANY), BBP_EPEER);
-    });
-    ring.start(1, linger);
-    ring.start(2, [](Rank& me) {
-        me.await_word(kGo);
-        send(0, 33, 3);
-    });
-    ring.await_word(kPosted);
-    a_while(ring);
-    ring.kill(1);
-    a_while(ring);
-    ++ring.shared()[kGo];
-    ring.finish();
+    run({send_large,
+         [](Rank& me) {
+             me.await_word(kGo);
+             std::vector<std::byte> buffer(20 * kPartition);
+             check_code(bbp_recv(0, buffer.data(), buffer.size(), nullptr), BBP_EPEER);
+             send(2, 10, 10);
+             receive(2, 10, 10);
+             check_code(drain_until_error(0), BBP_EPEER);
+         },
+         [](Rank&) {
+             receive(1, 10, 10);
+             send(1, 10, 10);
+         }},
+        {.rank = 0, .waits = true});
 }
 
 TEST_P(Peers,
        peers_that_die_in_the_middle_of_a_large_message_are_not_told_to_a_call_that_names_nobody) {
     RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) {
-        const auto bytes = pattern(20 * kPartition, 1);
-        me.raise(kPosted);
-        bbp_send(1, bytes.data(), bytes.size());
-    });
+    ring.start(0, send_large);
     ring.start(1, [](Rank& me) {
         me.await_word(kGo);
         std::vector<std::byte> buffer(20 * kPartition);
@@ -326,34 +243,52 @@ TEST_P(Peers,
     ring.finish();
 }
 
-TEST_P(Peers, peers_that_die_one_after_the_other_end_a_receive_from_anyone) {
+TEST_P(Peers, peers_that_die_one_after_the_other_end_a_receive_from_anyone_when_none_is_left) {
     RankProcesses ring(setup(4));
     ring.start(0, [](Rank& me) {
         me.raise(kPosted);
+        receive(BBP_ANY, 33, 3);
+        check_code(drain_until_error(BBP_ANY), BBP_EPEER);
         std::byte buffer[8];
         check_code(bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr), BBP_EPEER);
     });
-    for (const unsigned rank : {1U, 2U, 3U}) ring.start(rank, linger);
+    for (const unsigned rank : {1U, 2U}) ring.start(rank, linger);
+    ring.start(3, [](Rank& me) {
+        me.await_word(kGo);
+        send(0, 33, 3);
+        me.raise(kCount);
+        linger(me);
+    });
     ring.await_word(kPosted);
-    for (const unsigned rank : {2U, 1U, 3U}) {
+    for (const unsigned rank : {2U, 1U}) {
         a_while(ring);
         ring.kill(rank);
     }
+    a_while(ring);
+    ++ring.shared()[kGo];
+    ring.await_word(kCount);
+    ring.kill(3);
     ring.finish();
 }
 
-TEST_P(Peers, peers_that_die_with_unread_messages_free_the_senders_room) {
-    run({[](Rank& me) {
-             check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
-             me.raise(kPosted);
-             me.await_word(kGo);
-             for (std::uint64_t i = 0; i < 200; ++i) send(2, i * 9, i);
-         },
-         linger,
-         [](Rank&) {
-             for (std::uint64_t i = 0; i < 200; ++i) receive(0, i * 9, i);
-         }},
-        {.rank = 1});
+TEST_P(Peers, peers_that_leave_or_die_with_unread_messages_free_the_senders_room) {
+    for (const bool is_killed : {false, true}) {
+        SCOPED_TRACE(is_killed);
+        run({[](Rank& me) {
+                 check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
+                 me.raise(kPosted);
+                 me.await_word(kGo);
+                 for (std::uint64_t i = 0; i < 200; ++i) send(2, i * 9, i);
+             },
+             [is_killed](Rank& me) {
+                 me.await_word(kPosted);
+                 if (is_killed) linger(me);
+             },
+             [](Rank&) {
+                 for (std::uint64_t i = 0; i < 200; ++i) receive(0, i * 9, i);
+             }},
+            {.rank = 1, .is_killed = is_killed});
+    }
 }
 
 TEST_P(Peers, peers_that_die_with_views_of_messages_free_the_senders_room) {
