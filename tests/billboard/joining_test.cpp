@@ -32,22 +32,20 @@ protected:
         if (is_simulated() && !changes.contains("RMEM_LAYOUT") &&
             !changes.contains("RMEM_PARTITION"))
             return;
-        RankProcesses ring(setup(1));
-        ring.start_bare(
-            0,
+        run_ranks(
+            setup(1),
             [&](Rank&) {
                 int rank = -7;
                 int ranks = -7;
                 check_code(bbp_init(&rank, &ranks), code, "bbp_init");
                 for (const std::string& word : words) check_said(word);
-                correct(ring.setup(), changes);
+                correct(setup(1), changes);
                 check_ok(bbp_init(&rank, &ranks), "bbp_init after the correction");
                 check_equal(rank, 0, "rank");
                 check_equal(ranks, 1, "ranks");
                 check_ok(bbp_finalize());
             },
             changes);
-        ring.finish();
     }
 
     /// A full ring of two meets a third process with these changes, which must be refused with
@@ -126,16 +124,12 @@ TEST_P(Joining, waits_for_the_last_rank) {
 }
 
 TEST_P(Joining, does_not_ask_for_the_pointers) {
-    RankProcesses ring(setup(2));
-    for (const unsigned rank : {0U, 1U}) {
-        ring.start_bare(rank, [](Rank& me) {
-            int number = -1;
-            check_ok(me.rank == 0 ? bbp_init(nullptr, &number) : bbp_init(&number, nullptr));
-            check_equal(number, me.rank == 0 ? 2 : 1, "what bbp_init told");
-            check_ok(bbp_finalize());
-        });
-    }
-    ring.finish();
+    run_ranks(setup(2), [](Rank& me) {
+        int number = -1;
+        check_ok(me.rank == 0 ? bbp_init(nullptr, &number) : bbp_init(&number, nullptr));
+        check_equal(number, me.rank == 0 ? 2 : 1, "what bbp_init told");
+        check_ok(bbp_finalize());
+    });
 }
 
 TEST_P(Joining, works_for_ranks_that_leave_at_once) {
@@ -149,70 +143,49 @@ TEST_P(Joining, works_for_ranks_that_leave_at_once) {
 
 TEST_P(Joining, keeps_what_was_sent_to_a_rank_that_is_slow_to_come_out_of_init) {
     for (int i = 0; i < 10; ++i) {
-        RankProcesses ring(setup(2));
-        ring.start_bare(0, [](Rank&) {
+        run_ranks(setup(2), [](Rank& me) {
             check_ok(bbp_init(nullptr, nullptr));
-            send(1, 30, 1);
-            send(1, 3000, 2);
+            for (const std::size_t size : {30U, 3000U}) {
+                if (me.rank == 0) send(1, size, size);
+                if (me.rank == 1) receive(0, size, size);
+            }
             check_ok(bbp_finalize());
         });
-        ring.start_bare(1, [](Rank&) {
-            check_ok(bbp_init(nullptr, nullptr));
-            receive(0, 30, 1);
-            receive(0, 3000, 2);
-            check_ok(bbp_finalize());
-        });
-        ring.finish();
     }
 }
 
 TEST_P(Joining, understands_launchers) {
     RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
-    const std::vector<std::pair<std::string, std::string>> launchers = {
+    // PMIx puts the rank into the environment, but not how many there are.
+    const std::pair<const char*, const char*> launchers[] = {
         {"PMI_RANK", "PMI_SIZE"},
         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-        {"SLURM_PROCID", "SLURM_NTASKS"}};
+        {"SLURM_PROCID", "SLURM_NTASKS"},
+        {"PMIX_RANK", nullptr}};
     for (const auto& [rank_variable, size_variable] : launchers) {
         SCOPED_TRACE(rank_variable);
         RankProcesses ring(setup(3));
         for (const unsigned rank : {0U, 1U, 2U}) {
-            ring.start_bare(rank, come_and_go,
-                            {{"RMEM_RANK", ""},
-                             {"RMEM_RANKS", ""},
-                             {rank_variable, std::to_string(rank)},
-                             {size_variable, "3"},
-                             {"SLURM_STEP_ID", "0"}});
+            Changes changes = {{"RMEM_RANK", ""}, {"SLURM_STEP_ID", "0"}};
+            changes[rank_variable] = std::to_string(rank);
+            if (size_variable != nullptr) changes["RMEM_RANKS"] = "";
+            if (size_variable != nullptr) changes[size_variable] = "3";
+            ring.start_bare(rank, come_and_go, changes);
         }
         ring.finish();
     }
-}
-
-TEST_P(Joining, understands_pmix_with_a_count_of_ones_own) {
-    RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
-    // PMIx puts the rank into the environment, but not how many there are.
-    RankProcesses ring(setup(3));
-    for (const unsigned rank : {0U, 1U, 2U}) {
-        ring.start_bare(rank, come_and_go,
-                        {{"RMEM_RANK", ""}, {"PMIX_RANK", std::to_string(rank)}});
-    }
-    ring.finish();
     refused({{"RMEM_RANK", ""}, {"RMEM_RANKS", ""}, {"PMIX_RANK", "0"}}, BBP_EINVAL,
             {"PMIX_RANK", "RMEM_RANKS"});
 }
 
 TEST_P(Joining, takes_empty_settings_for_unset_ones) {
     RMEM_SKIP_IF_SIMULATED("the world has settings already");
-    RankProcesses ring(setup(2));
-    for (const unsigned rank : {0U, 1U}) {
-        ring.start_bare(rank, [&](Rank& me) {
-            // "" unsets what the harness is told to change, so they are set here.
-            for (const char* name : {"RMEM_LAYOUT", "RMEM_PARTITION", "RMEM_BARRIER"}) {
-                set_variable(name, "");
-            }
-            come_and_go(me);
-        });
-    }
-    ring.finish();
+    run_ranks(setup(2), [](Rank& me) {
+        // "" unsets what the harness is told to change, so they are set here.
+        for (const char* name : {"RMEM_LAYOUT", "RMEM_PARTITION", "RMEM_BARRIER"})
+            set_variable(name, "");
+        come_and_go(me);
+    });
 }
 
 TEST_P(Joining, believes_its_own_variables_before_a_launchers) {
@@ -239,9 +212,7 @@ TEST_P(Joining, keeps_rings_of_different_names_apart) {
 
 TEST_P(Joining, can_be_done_again_after_finalize) {
     run_ranks(setup(1), [](Rank& me) {
-        for (int i = 0; i < 5; ++i) {
-            come_and_go(me);
-        }
+        for (int i = 0; i < 5; ++i) come_and_go(me);
     });
 }
 
@@ -428,11 +399,7 @@ TEST_P(Joining, joining_of_two_processes_as_one_rank_lets_exactly_one_in) {
     };
     ring.start_bare(0, rival);
     ring.start_bare(0, rival);
-    ring.start_bare(1, [](Rank&) {
-        check_ok(bbp_init(nullptr, nullptr));
-        check_ok(bbp_barrier());
-        check_ok(bbp_finalize());
-    });
+    ring.start_bare(1, come_and_go);
     ring.finish();
     EXPECT_EQ(ring.shared()[kPosted], 1U);
     EXPECT_EQ(ring.shared()[kDone], 1U);

@@ -7,15 +7,13 @@
 
 #include "tests/support/conformance.hpp"
 
-#include <algorithm>
-
 namespace rmem::test {
 namespace {
 
 class Messages : public Conformance {};
 RMEM_ON_ALL_RINGS(Messages);
 
-enum Word : std::size_t { kPosted, kGo, kDone };
+enum Word : std::size_t { kGo, kDone };
 
 TEST_P(Messages, a_stream_of_all_sizes_arrives_intact_and_in_order) {
     run(2, [](Rank& me) {
@@ -94,20 +92,6 @@ TEST_P(Messages, messages_to_the_sender_itself_may_be_more_than_any_queue_holds)
     });
 }
 
-TEST_P(Messages, messages_to_the_sender_itself_and_try_calls_never_lose_one) {
-    run(1, [](Rank&) {
-        std::uint64_t sent = 0;
-        std::uint64_t received = 0;
-        for (int round = 0; round < 50; ++round) {
-            await([&] { return try_send(0, sent % 300, sent) == BBP_OK; }, "room for one message");
-            for (++sent; sent < received + 1000; ++sent) {
-                if (try_send(0, sent % 300, sent) == BBP_EAGAIN) break;
-            }
-            for (; received < sent; ++received) receive(0, received % 300, received);
-        }
-    });
-}
-
 TEST_P(Messages, larger_than_the_buffer_tell_their_size_and_stay) {
     run(2, [](Rank& me) {
         const std::vector<std::size_t> sizes = {1, 8, 60, 61, 100, 5000, 3 * kPartition};
@@ -170,85 +154,31 @@ TEST_P(Messages, told_of_are_the_next_ones_of_anybody_though_others_come_in_betw
     });
 }
 
-TEST_P(Messages, can_be_probed_without_taking_them) {
-    run(2, [](Rank& me) {
-        const std::vector<std::size_t> sizes = {0, 33, 60, 61, 4000};
-        if (me.rank == 0) {
-            me.await_word(kGo);
-            for (const std::size_t size : sizes) send(1, size, size);
-            return me.raise(kPosted);
-        }
-        std::size_t found = 0;
-        check_code(bbp_probe(0, &found), BBP_EAGAIN);
-        check_code(bbp_probe(BBP_ANY, nullptr), BBP_EAGAIN);
-        me.raise(kGo);
-        me.await_word(kPosted);
-        await([] { return bbp_msgavail(0) == 1; }, "the first message");
-        for (const std::size_t size : sizes) {
-            await([] { return bbp_msgavail(0) == 1; }, "the next message");
-            for (int twice = 0; twice < 2; ++twice) {
-                found = 99;
-                check_code(bbp_probe(0, &found), 0);
-                check_equal(found, size, "size probed");
-                check_code(bbp_probe(BBP_ANY, nullptr), 0);
-            }
-            receive(0, size, size);
-        }
-        nothing_waits(0);
-    });
-}
-
-TEST_P(Messages, probed_from_anyone_are_those_that_come_next) {
-    run(4, [](Rank& me) {
-        if (me.rank != 0) {
-            const auto size = static_cast<std::size_t>(10 * me.rank);
-            me.await_word(kGo, static_cast<std::uint32_t>(me.rank));
-            for (int i = 0; i < 3; ++i) send(0, size, size);
-            me.raise(kPosted);
-            return me.await_word(kDone);
-        }
-        // The others' messages come between a probe and its receive, in both orders of ranks.
-        for (int i = 0; i < 9; ++i) {
-            if (i < 3) {
-                me.shared[kGo] = static_cast<std::uint32_t>(i + 1);
-                me.await_word(kPosted, static_cast<std::uint32_t>(i + 1));
-            }
-            await([] { return bbp_msgavail(BBP_ANY) == 1; }, "a message of anyone");
-            std::size_t size = 0;
-            const int sender = bbp_probe(BBP_ANY, &size);
-            check(sender >= 1 && sender <= 3, "bbp_probe told sender " + code_name(sender));
-            check_equal(size, 10 * sender, "size probed");
-            if (i < 2) {
-                me.shared[kGo] = static_cast<std::uint32_t>(i + 2);
-                me.await_word(kPosted, static_cast<std::uint32_t>(i + 2));
-                await([&] { return bbp_msgavail(i + 2) == 1; }, "the next sender's message");
-            }
-            check_equal(receive(BBP_ANY, size, size), sender, "sender, after the probe told it");
-        }
-        nothing_waits(BBP_ANY);
-        me.raise(kDone);
-    });
-}
-
-TEST_P(Messages, available_are_told_by_source_until_received) {
+TEST_P(Messages, can_be_asked_for_and_probed_by_source_until_received) {
     run(3, [](Rank& me) {
+        const std::vector<std::size_t> sizes = {0, 33, 60, 61, 4000};
         if (me.rank == 1) {
-            send(0, 10, 1);
-            send(0, 2000, 2);
-            me.raise(kPosted);
+            me.await_word(kGo);
+            for (const std::size_t size : sizes) send(0, size, size);
         }
         if (me.rank != 0) return me.await_word(kDone);
-        me.await_word(kPosted);
-        await([] { return bbp_msgavail(1) == 1; }, "the message of rank 1");
-        for (int twice = 0; twice < 2; ++twice) {
-            check_code(bbp_msgavail(1), 1);
-            check_code(bbp_msgavail(BBP_ANY), 1);
-            check_code(bbp_msgavail(2), 0);
-            check_code(bbp_msgavail(0), 0);
+        for (const int source : {1, BBP_ANY}) check_code(bbp_probe(source, nullptr), BBP_EAGAIN);
+        me.raise(kGo);
+        for (const std::size_t size : sizes) {
+            await([] { return bbp_msgavail(1) == 1; }, "the next message");
+            for (int twice = 0; twice < 2; ++twice) {
+                check_code(bbp_msgavail(BBP_ANY), 1);
+                for (const int other : {0, 2}) {
+                    check_code(bbp_msgavail(other), 0);
+                    check_code(bbp_probe(other, nullptr), BBP_EAGAIN);
+                }
+                std::size_t found = 99;
+                check_code(bbp_probe(1, &found), 1);
+                check_equal(found, size, "size probed");
+                check_code(bbp_probe(BBP_ANY, nullptr), 1);
+            }
+            receive(1, size, size);
         }
-        receive(1, 10, 1);
-        await([] { return bbp_msgavail(1) == 1; }, "the second message of rank 1");
-        receive(1, 2000, 2);
         nothing_waits(1);
         nothing_waits(BBP_ANY);
         me.raise(kDone);

@@ -70,14 +70,6 @@ void talk(Process& me) {
     }
 }
 
-TEST(Simulation, runs_programs_of_the_c_interface) {
-    for (const Settings& settings : {paper_settings(), inline_settings()}) {
-        World world(world_of(4, settings));
-        run_all(world, talk);
-        EXPECT_GT(world.arrivals(), 0U);
-    }
-}
-
 TEST(Simulation, gives_equal_events_in_100_runs) {
     for (const Settings& settings : {paper_settings(), inline_settings()}) {
         std::uint64_t first = 0;
@@ -86,6 +78,7 @@ TEST(Simulation, gives_equal_events_in_100_runs) {
             TraceHash hash;
             world.observe(&hash);
             run_all(world, talk);
+            EXPECT_GT(world.arrivals(), 0U);
             if (i == 0) first = hash.value();
             ASSERT_EQ(hash.value(), first);
         }

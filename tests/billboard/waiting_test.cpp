@@ -72,19 +72,25 @@ TEST_P(Waiting, a_send_to_a_rank_that_does_not_read_says_again_or_times_out_and_
     }
 }
 
-TEST_P(Waiting, a_sleeping_receiver_is_woken_by_a_message) {
+TEST_P(Waiting, a_sleeping_receiver_or_viewer_is_woken_by_a_message) {
     run(3, [](Rank& me) {
         for (int round = 0; round < 4; ++round) {
             for (const std::size_t size : {4U, 600U}) {
                 const auto seed = static_cast<std::uint64_t>(round);
+                const int source = round % 2 == 0 ? 0 : BBP_ANY;
                 if (me.rank == 0) {
                     let_others_fall_asleep();
                     send(1, size, seed);
                     multicast({1, 2}, size, seed + 1);
-                } else {
-                    if (me.rank == 1) receive(round % 2 == 0 ? 0 : BBP_ANY, size, seed);
-                    receive(round % 2 == 0 ? 0 : BBP_ANY, size, seed + 1);
+                    continue;
                 }
+                if (me.rank == 1) receive(source, size, seed);
+                const void* data = nullptr;
+                std::size_t found = 0;
+                check_code(bbp_view(source, &data, &found), 0);
+                check_equal(found, size, "size");
+                check_bytes(data, size, seed + 1);
+                check_ok(bbp_release(data));
             }
         }
     });
@@ -115,42 +121,30 @@ TEST_P(Waiting, a_sleeping_member_of_a_barrier_is_woken) {
     });
 }
 
-TEST_P(Waiting, a_sleeping_viewer_is_woken) {
-    run(2, [](Rank& me) {
-        for (const std::size_t size : {4U, 600U}) {
-            if (me.rank == 0) {
-                let_others_fall_asleep();
-                send(1, size, size);
-            } else {
-                const void* data = nullptr;
-                std::size_t found = 0;
-                check_code(bbp_view(0, &data, &found), 0);
-                check_equal(found, size, "size");
-                check_bytes(data, size, size);
-                check_ok(bbp_release(data));
-            }
-        }
-    });
-}
-
-TEST_P(Waiting, a_receive_with_a_deadline_times_out_and_loses_nothing) {
+TEST_P(Waiting, a_receive_and_a_view_with_a_deadline_time_out_and_lose_nothing) {
     run(2, [](Rank& me) {
         if (me.rank == 0) {
             me.await_word(kGo);
-            send(1, 20, 1);
+            for (std::uint64_t i = 1; i <= 2; ++i) send(1, 20, i);
             return;
         }
         std::byte buffer[32];
+        const void* data = nullptr;
         std::size_t size = 0;
         for (const int source : {0, 1, BBP_ANY}) {
             for (const std::int64_t timeout : {20 * kMillisecond, std::int64_t{1}, std::int64_t{0},
                                                std::int64_t{-1}, INT64_MIN}) {
                 check_code(bbp_recv_for(source, buffer, sizeof buffer, &size, timeout),
                            BBP_ETIMEDOUT);
+                check_code(bbp_view_for(source, &data, &size, timeout), BBP_ETIMEDOUT);
             }
         }
         me.raise(kGo);
         receive(0, 20, 1);
+        check_code(bbp_view_for(0, &data, &size, kLong), 0);
+        check_equal(size, 20, "size");
+        check_bytes(data, size, 2);
+        check_ok(bbp_release(data));
     });
 }
 
@@ -187,20 +181,6 @@ TEST_P(Waiting, a_deadline_of_now_is_enough_for_what_is_there_already) {
             check_equal(size, 30, "size");
             check_bytes(buffer, size, 4);
         }
-    });
-}
-
-TEST_P(Waiting, a_barrier_with_a_deadline_times_out_and_can_be_entered_again) {
-    run(2, [](Rank& me) {
-        if (me.rank == 0) {
-            check_code(bbp_barrier_for(20 * kMillisecond), BBP_ETIMEDOUT);
-            check_code(bbp_barrier_for(0), BBP_ETIMEDOUT);
-            check_code(bbp_barrier_for(-1), BBP_ETIMEDOUT);
-            me.raise(kGo);
-        } else {
-            me.await_word(kGo);
-        }
-        for (int i = 0; i < 3; ++i) check_ok(bbp_barrier_for(kLong));
     });
 }
 
