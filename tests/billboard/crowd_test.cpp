@@ -16,7 +16,9 @@
 namespace rmem::test {
 namespace {
 
-class Crowd : public Conformance {};
+class Crowd : public Conformance {
+    void SetUp() override { RMEM_SKIP_IF_SIMULATED("nobody shares a processor"); }
+};
 RMEM_ON_ALL_RINGS(Crowd);
 
 constexpr int kCrowdRounds = 20;
@@ -37,21 +39,17 @@ void share_a_processor() {
 /// Starts two ranks there; a body returns how many times it has looked without success in this
 /// many steps.
 void crowd(const RingSetup& setup, int steps, const std::function<std::uint64_t(int me)>& body) {
-    RankProcesses ring(setup);
-    for (const unsigned rank : {0U, 1U}) {
-        ring.start_bare(rank, [&](Rank&) {
-            share_a_processor();
-            int me = -1;
-            check_ok(bbp_init(&me, nullptr));
-            check_ok(bbp_barrier());
-            const std::uint64_t looks = body(me);
-            check(looks < kMostLooks * static_cast<std::uint64_t>(steps),
-                  "it looked " + std::to_string(looks) + " times without success");
-            check_ok(bbp_barrier());
-            check_ok(bbp_finalize());
-        });
-    }
-    ring.finish();
+    run_ranks(setup, [&](Rank&) {
+        share_a_processor();
+        int me = -1;
+        check_ok(bbp_init(&me, nullptr));
+        check_ok(bbp_barrier());
+        const std::uint64_t looks = body(me);
+        check(looks < kMostLooks * static_cast<std::uint64_t>(steps),
+              "it looked " + std::to_string(looks) + " times without success");
+        check_ok(bbp_barrier());
+        check_ok(bbp_finalize());
+    });
 }
 
 /// Each plays ping-pong by `look`, which is called until it says that something was there.
@@ -79,7 +77,6 @@ bool receive_at_once(int other) {
 }
 
 TEST_P(Crowd, a_crowd_of_tries_to_receive_moves) {
-    RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     play(setup(2), [](int other, int round) {
         int told = -1;
         return received(bbp_tryrecv(round % 2 == 0 ? other : BBP_ANY, &told, sizeof told, nullptr),
@@ -88,7 +85,6 @@ TEST_P(Crowd, a_crowd_of_tries_to_receive_moves) {
 }
 
 TEST_P(Crowd, a_crowd_of_questions_whether_a_message_waits_moves) {
-    RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     play(setup(2), [](int other, int round) {
         const int source = round % 2 == 0 ? other : BBP_ANY;
         const bool waits =
@@ -99,7 +95,6 @@ TEST_P(Crowd, a_crowd_of_questions_whether_a_message_waits_moves) {
 }
 
 TEST_P(Crowd, a_crowd_of_tries_to_view_and_of_the_shortest_deadlines_moves) {
-    RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     play(setup(2), [](int other, int round) {
         int told = -1;
         if (round % 3 != 0) {
@@ -115,7 +110,6 @@ TEST_P(Crowd, a_crowd_of_tries_to_view_and_of_the_shortest_deadlines_moves) {
 }
 
 TEST_P(Crowd, a_crowd_of_senders_to_full_receivers_moves) {
-    RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     constexpr int kMessages = 400;
     crowd(setup(2), kMessages, [](int me) {
         std::vector<std::byte> bytes(kPartition / 4);
@@ -136,7 +130,6 @@ TEST_P(Crowd, a_crowd_of_senders_to_full_receivers_moves) {
 }
 
 TEST_P(Crowd, a_crowd_of_programs_that_look_at_the_memory_moves) {
-    RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     crowd(setup(2), kCrowdRounds, [](int me) {
         Node node = Node::open();
         check_ok(bbp_barrier());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/environment.hpp"
 
+#include "tests/support/refused.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,23 +80,17 @@ TEST(BillboardEnvironment, says_whether_others_are_awaited) {
 
 TEST(BillboardEnvironment, names_the_layout_or_partition_that_differs_with_both_values) {
     const auto there = ring_of(LinkKind::direct, 2, {Layout::paper, 8192});
-    const auto refused = [&](const char* variable, const char* value) -> std::string {
+    const auto sentence = [&](const char* variable, const char* value) {
         ::setenv(variable, value, 1);
         const Settings settings = Settings::read();
         ::unsetenv(variable);
-        try {
-            completed(settings, there);
-        } catch (const rmem::Error& error) {
-            EXPECT_EQ(error.code(), rmem::Errc::version_mismatch);
-            return error.what();
-        }
-        ADD_FAILURE() << variable << " was not refused";
-        return "";
+        return rmem::test::refused(rmem::Errc::version_mismatch,
+                                   [&] { completed(settings, there); });
     };
-    const std::string layout = refused("RMEM_LAYOUT", "inline");
+    const std::string layout = sentence("RMEM_LAYOUT", "inline");
     EXPECT_THAT(layout, HasSubstr("RMEM_LAYOUT is paper there and inline here"));
     EXPECT_THAT(layout, Not(HasSubstr("RMEM_PARTITION is")));
-    const std::string partition = refused("RMEM_PARTITION", "64k");
+    const std::string partition = sentence("RMEM_PARTITION", "64k");
     EXPECT_THAT(partition, HasSubstr("RMEM_PARTITION is 8K (8192 bytes) there and 64K"));
     EXPECT_THAT(partition, Not(HasSubstr("RMEM_LAYOUT is")));
 }

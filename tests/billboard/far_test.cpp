@@ -231,13 +231,27 @@ protected:
             return rank(0).send(static_cast<int>(to), bytes.data(), bytes.size(), deadline);
         });
     }
+    /// Into its buffer.
+    int receive(unsigned at, int source, Deadline deadline = patience(), std::size_t room = kSize) {
+        in_[at].resize(kSize);
+        return rank(at).recv(source, in_[at].data(), room, &size_[at], deadline);
+    }
     void expect_next(unsigned at, std::uint64_t seed, std::size_t bytes = kSize) {
-        std::vector<std::byte> buffer(kSize + 10);
-        std::size_t size = 0;
-        ASSERT_EQ(rank(at).recv(0, buffer.data(), buffer.size(), &size, patience()), 0)
-            << last_error();
-        buffer.resize(size);
-        EXPECT_TRUE(buffer == pattern(bytes, seed)) << size << " bytes";
+        ASSERT_EQ(receive(at, 0), 0) << last_error();
+        in_[at].resize(size_[at]);
+        EXPECT_TRUE(in_[at] == pattern(bytes, seed)) << size_[at] << " bytes";
+    }
+    void expect_carried(unsigned to, std::uint64_t seed) {
+        auto sent = send(to, seed);
+        expect_next(to, seed);
+        EXPECT_EQ(sent.get(), BBP_OK) << last_error();
+    }
+    /// By rank 0 to both others.
+    std::future<int> multicast(std::uint64_t seed, Deadline deadline = patience()) {
+        return std::async(std::launch::async, [=, this] {
+            const auto bytes = pattern(kSize, seed);
+            return rank(0).mcast(std::array{1, 2}, bytes.data(), bytes.size(), deadline);
+        });
     }
     /// By a short one, whose sender does not wait.
     void expect_nothing_between(unsigned at) {
@@ -260,8 +274,7 @@ protected:
     }
     /// Rank 1 tries once; whether it reads more than before.
     bool begins_to_read(unsigned before) {
-        std::vector<std::byte> buffer(kSize);
-        EXPECT_EQ(rank(1).recv(0, buffer.data(), kSize, nullptr, Deadline::now()), BBP_EAGAIN);
+        EXPECT_EQ(receive(1, 0, Deadline::now()), BBP_EAGAIN);
         return far_[1]->asked != before;
     }
 
@@ -269,12 +282,12 @@ protected:
     FakeFarMemory::Offers offers_;
     std::vector<FakeFarMemory*> far_;
     test::Endpoints all_;
+    std::array<std::vector<std::byte>, kRanks> in_;
+    std::array<std::size_t, kRanks> size_{};
 };
 
 TEST_F(FarRanks, read_what_is_offered) {
-    auto sent = send(1, 1);
-    expect_next(1, 1);
-    EXPECT_EQ(sent.get(), BBP_OK);
+    expect_carried(1, 1);
     EXPECT_EQ(far_[1]->bytes_read, kSize);
     EXPECT_EQ(far_[0]->offered, 0U);
     expect_nothing_between(1);
@@ -285,26 +298,20 @@ TEST_F(FarRanks, get_over_the_ring_what_they_cannot_read) {
     for (const unsigned reads : {0U, 1U, 4U, 5U}) {
         far_[1]->left = reads;
         far_[0]->unread.clear();
-        auto sent = send(1, reads);
-        expect_next(1, reads);
-        EXPECT_EQ(sent.get(), BBP_OK) << last_error();
+        expect_carried(1, reads);
         expect_nothing_between(1);
     }
     EXPECT_EQ(count(1, Counter::offers_unread), 4U);
     EXPECT_EQ(far_[0]->offered, 0U);
     far_[1]->left = FakeFarMemory::kAll;
-    auto sent = send(1, 7);  // it is known that it does not read
-    expect_next(1, 7);
-    EXPECT_EQ(sent.get(), BBP_OK);
+    expect_carried(1, 7);  // it is known that it does not read
     EXPECT_EQ(count(0, Counter::offers_posted), 4U);
 }
 
 TEST_F(FarRanks, get_over_the_ring_what_a_sender_offers_whom_they_cannot_meet) {
     far_[1]->is_open = false;
     for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) {
-        auto sent = send(1, seed);
-        expect_next(1, seed);
-        EXPECT_EQ(sent.get(), BBP_OK) << last_error();
+        expect_carried(1, seed);
         expect_nothing_between(1);
     }
     EXPECT_EQ(count(1, Counter::offers_unread), 1U);
@@ -313,11 +320,7 @@ TEST_F(FarRanks, get_over_the_ring_what_a_sender_offers_whom_they_cannot_meet) {
 
 TEST_F(FarRanks, get_a_multicast_each_in_the_way_that_it_can) {
     far_[1]->left = 2;
-    const auto bytes = pattern(kSize, 4);
-    auto sent = std::async(std::launch::async, [&] {
-        const std::array<int, 2> all = {1, 2};
-        return rank(0).mcast(all, bytes.data(), bytes.size(), patience());
-    });
+    auto sent = multicast(4);
     auto other = std::async(std::launch::async, [&] { expect_next(2, 4); });
     expect_next(1, 4);
     other.get();
@@ -334,9 +337,7 @@ TEST_F(FarRanks, see_nothing_of_a_message_that_was_taken_back_before_they_looked
     expect_nothing_between(1);
     EXPECT_GE(count(1, Counter::aborts_received), 1U);
     EXPECT_EQ(count(1, Counter::corrupt), 0U);
-    auto sent = send(1, 2);
-    expect_next(1, 2);
-    EXPECT_EQ(sent.get(), BBP_OK);
+    expect_carried(1, 2);
 }
 
 /// Though its reads do not end: they go on into room of their own, but not without limit.
@@ -351,26 +352,20 @@ TEST_F(FarRanks, see_nothing_of_messages_that_were_taken_back_while_they_read) {
     }
     EXPECT_GE(count(1, Counter::aborts_received), 2U);
     far_[1]->holds = false;
-    auto sent = send(1, 2);
-    expect_next(1, 2);
-    EXPECT_EQ(sent.get(), BBP_OK);
+    expect_carried(1, 2);
     EXPECT_TRUE(far_[1]->reads.empty());
 }
 
 TEST_F(FarRanks, go_on_with_a_message_after_a_deadline_and_a_buffer_that_is_too_small) {
     far_[1]->holds = true;
     auto sent = send(1, 1);
-    std::vector<std::byte> buffer(kSize);
-    std::size_t size = 0;
-    EXPECT_EQ(rank(1).recv(0, buffer.data(), kSize, &size, Deadline::in(20'000'000)),
-              BBP_ETIMEDOUT);
-    EXPECT_EQ(rank(1).recv(0, buffer.data(), kSize - 1, &size, Deadline::in(20'000'000)),
-              BBP_ESIZE);
-    EXPECT_EQ(size, kSize);
-    EXPECT_EQ(rank(1).probe(0, &size), 0);
-    EXPECT_EQ(size, kSize);
+    EXPECT_EQ(receive(1, 0, Deadline::in(20'000'000)), BBP_ETIMEDOUT);
+    EXPECT_EQ(receive(1, 0, Deadline::in(20'000'000), kSize - 1), BBP_ESIZE);
+    EXPECT_EQ(std::exchange(size_[1], 0), kSize);
+    EXPECT_EQ(rank(1).probe(0, &size_[1]), 0);
+    EXPECT_EQ(size_[1], kSize);
     far_[1]->holds = false;
-    EXPECT_EQ(rank(1).recv(0, buffer.data(), kSize - 1, &size, patience()), BBP_ESIZE);
+    EXPECT_EQ(receive(1, 0, patience(), kSize - 1), BBP_ESIZE);
     expect_next(1, 1);
     EXPECT_EQ(sent.get(), BBP_OK);
 }
@@ -380,13 +375,11 @@ TEST_F(FarRanks, hear_others_while_they_read) {
     auto sent = send(1, 1);
     while (!begins_to_read(0)) std::this_thread::yield();
     EXPECT_EQ(rank(2).send(1, "hello", 5, patience()), BBP_OK);
-    std::vector<std::byte> buffer(kSize);
-    std::size_t size = 0;
-    EXPECT_EQ(rank(1).recv(BBP_ANY, buffer.data(), kSize, &size, patience()), 2);
-    EXPECT_EQ(size, 5U);
+    EXPECT_EQ(receive(1, BBP_ANY), 2);
+    EXPECT_EQ(size_[1], 5U);
     far_[1]->holds = false;
-    EXPECT_EQ(rank(1).recv(BBP_ANY, buffer.data(), kSize, &size, patience()), 0);
-    EXPECT_TRUE(buffer == pattern(kSize, 1));
+    EXPECT_EQ(receive(1, BBP_ANY), 0);
+    EXPECT_TRUE(in_[1] == pattern(kSize, 1));
     EXPECT_EQ(sent.get(), BBP_OK);
 }
 
@@ -395,28 +388,20 @@ TEST_F(FarRanks, hear_of_the_end_of_a_sender_that_has_taken_back_what_they_read)
     give_up_in_the_midst([&](Deadline deadline) { return send(1, 1, deadline); },
                          [&] { return begins_to_read(0); });
     rank(0).leave();
-    std::vector<std::byte> buffer(kSize);
-    EXPECT_EQ(rank(1).recv(0, buffer.data(), kSize, nullptr, patience()), BBP_EPEER);
+    EXPECT_EQ(receive(1, 0), BBP_EPEER);
 }
 
 /// Rank 2 has read it all; rank 1 cannot read, and takes none of the bytes that come instead.
 TEST_F(FarRanks, get_no_multicast_that_one_of_them_does_not_get) {
     far_[1]->is_open = false;
-    const auto bytes = pattern(kSize, 4);
-    std::vector<std::byte> buffer(kSize);
-    std::size_t size = 0;
-    give_up_in_the_midst(
-        [&](Deadline deadline) {
-            return std::async(std::launch::async, [&, deadline] {
-                const std::array<int, 2> all = {1, 2};
-                return rank(0).mcast(all, bytes.data(), bytes.size(), deadline);
-            });
-        },
-        [&] {
-            if (count(1, Counter::offers_unread) == 0) std::ignore = rank(1).probe(0, &size);
-            EXPECT_EQ(rank(2).recv(0, buffer.data(), kSize, nullptr, Deadline::now()), BBP_EAGAIN);
-            return count(1, Counter::offers_unread) != 0 && count(2, Counter::offers_read) != 0;
-        });
+    give_up_in_the_midst([&](Deadline deadline) { return multicast(4, deadline); },
+                         [&] {
+                             if (count(1, Counter::offers_unread) == 0)
+                                 std::ignore = rank(1).probe(0, nullptr);
+                             EXPECT_EQ(receive(2, 0, Deadline::now()), BBP_EAGAIN);
+                             return count(1, Counter::offers_unread) != 0 &&
+                                    count(2, Counter::offers_read) != 0;
+                         });
     expect_nothing_between(2);
     expect_nothing_between(1);
 }
@@ -430,18 +415,15 @@ TEST_F(FarRanks, read_of_several_at_once_and_hear_others_meanwhile) {
             return rank(from).send(0, bytes.data(), bytes.size(), patience());
         }));
     }
-    std::vector<std::byte> buffer(kSize);
-    std::size_t size = 0;
     while (far_[0]->asked != 2 * kFarChunks)
-        EXPECT_EQ(rank(0).recv(BBP_ANY, buffer.data(), kSize, &size, Deadline::now()), BBP_EAGAIN);
-    EXPECT_EQ(rank(0).recv(BBP_ANY, buffer.data(), kSize, &size, Deadline::in(30'000'000)),
-              BBP_ETIMEDOUT);
+        EXPECT_EQ(receive(0, BBP_ANY, Deadline::now()), BBP_EAGAIN);
+    EXPECT_EQ(receive(0, BBP_ANY, Deadline::in(30'000'000)), BBP_ETIMEDOUT);
     far_[0]->holds = false;
     std::array<bool, kRanks> has_come{};
     for (int i = 0; i < 2; ++i) {
-        const int from = rank(0).recv(BBP_ANY, buffer.data(), kSize, &size, patience());
+        const int from = receive(0, BBP_ANY);
         ASSERT_GT(from, 0) << last_error();
-        EXPECT_TRUE(buffer == pattern(kSize, static_cast<std::uint64_t>(from)));
+        EXPECT_TRUE(in_[0] == pattern(kSize, static_cast<std::uint64_t>(from)));
         EXPECT_FALSE(std::exchange(has_come.at(static_cast<std::size_t>(from)), true));
     }
     for (auto& one : sent) EXPECT_EQ(one.get(), BBP_OK);
@@ -455,9 +437,7 @@ TEST_F(FarRanks, send_to_themselves_and_what_is_shorter_over_the_ring) {
     expect_next(1, 3, shorter);
     EXPECT_EQ(sent.get(), BBP_OK);
     far_[0]->near[1] = true;
-    sent = send(1, 4);
-    expect_next(1, 4);
-    EXPECT_EQ(sent.get(), BBP_OK);
+    expect_carried(1, 4);
     EXPECT_EQ(count(0, Counter::offers_posted), 0U);
 }
 

@@ -10,7 +10,9 @@
 namespace rmem::test {
 namespace {
 
-class NodeAndMessages : public Conformance {};
+class NodeAndMessages : public Conformance {
+    void SetUp() override { RMEM_SKIP_IF_SIMULATED("its nodes have their world"); }
+};
 RMEM_ON_ALL_RINGS(NodeAndMessages);
 
 constexpr std::size_t kWordOf[] = {0x40, 0x80};
@@ -40,7 +42,6 @@ void talk(Rank& me, Node& node, std::uint32_t first) {
 }
 
 TEST_P(NodeAndMessages, are_one_rank_when_the_messages_come_first) {
-    RMEM_SKIP_IF_SIMULATED("its nodes have their world");
     run(2, [](Rank& me) {
         {
             Node node = Node::open();
@@ -58,7 +59,6 @@ TEST_P(NodeAndMessages, are_one_rank_when_the_messages_come_first) {
 }
 
 TEST_P(NodeAndMessages, are_one_rank_when_the_node_comes_first) {
-    RMEM_SKIP_IF_SIMULATED("its nodes have their world");
     run_ranks(setup(2), [](Rank& me) {
         Node node = Node::open();
         int own = -1;
@@ -73,7 +73,6 @@ TEST_P(NodeAndMessages, are_one_rank_when_the_node_comes_first) {
 }
 
 TEST_P(NodeAndMessages, may_begin_again_beside_the_node) {
-    RMEM_SKIP_IF_SIMULATED("its nodes have their world");
     run(2, [](Rank& me) {
         Node node = Node::open();
         talk(me, node, 1);
@@ -96,7 +95,6 @@ class Idle final : public billboard::Attendant {
 };
 
 TEST_P(NodeAndMessages, have_no_progress_thread_where_it_would_write_beside_the_node) {
-    RMEM_SKIP_IF_SIMULATED("it has no threads");
     const bool one_bank = std::string(GetParam().link) == "direct";
     run(1, [one_bank](Rank&) {
         const auto process = billboard::ProcessEndpoint::open();
@@ -113,7 +111,6 @@ TEST_P(NodeAndMessages, have_no_progress_thread_where_it_would_write_beside_the_
 }
 
 TEST_P(NodeAndMessages, are_each_opened_once) {
-    RMEM_SKIP_IF_SIMULATED("its nodes have their world");
     run(1, [](Rank&) {
         const Node node = Node::open();
         try {

@@ -135,8 +135,18 @@ protected:
         setup.extra["RMEM_SPIN"] = std::to_string(kMaxSpinPolls);
         return setup;
     }
-    static void run_messages(std::size_t bytes, bool answered) {
-        run_members(setup(), [&](Rank& me) {
+};
+INSTANTIATE_TEST_SUITE_P(On, SteadyState, ::testing::Values("inline", "paper"),
+                         [](const auto& layout) { return std::string(layout.param); });
+
+TEST_P(SteadyState, a_steady_state_of_messages_needs_no_kernel_and_no_heap) {
+    // There and back, or as a stream that fills the FIFO; through the data partition, if large.
+    for (const auto& [bytes, answered] : {std::pair{std::size_t{8}, true},
+                                          {8, false},
+                                          {kSteadyBytes, true},
+                                          {kSteadyBytes, false}}) {
+        SCOPED_TRACE(testing::Message() << bytes << " bytes" << (answered ? ", answered" : ""));
+        run_members(setup(), [&, bytes = bytes, answered = answered](Rank& me) {
             std::vector<char> message(bytes);
             const auto send = [&](int to) { check_ok(bbp_send(to, message.data(), bytes)); };
             const auto receive = [&](int from) {
@@ -151,39 +161,15 @@ protected:
             });
         });
     }
-    static void run_barriers(const std::string& kind) {
+}
+
+TEST_P(SteadyState, a_steady_state_of_barriers_needs_no_kernel_and_no_heap) {
+    for (const char* kind : {"arrival", "paper"}) {
+        SCOPED_TRACE(kind);
         RingSetup spec = setup();
         spec.extra["RMEM_BARRIER"] = kind;
         run_members(spec, [](Rank& me) { check_steady(me, [](int) { check_ok(bbp_barrier()); }); });
     }
-};
-INSTANTIATE_TEST_SUITE_P(On, SteadyState, ::testing::Values("inline", "paper"),
-                         [](const auto& layout) { return std::string(layout.param); });
-
-TEST_P(SteadyState, a_steady_state_of_messages_there_and_back_needs_no_kernel_and_no_heap) {
-    run_messages(8, true);
-}
-
-TEST_P(SteadyState, a_steady_state_of_a_stream_that_fills_the_fifo_needs_no_kernel_and_no_heap) {
-    run_messages(8, false);
-}
-
-TEST_P(SteadyState,
-       a_steady_state_of_messages_through_the_data_partition_needs_no_kernel_and_no_heap) {
-    run_messages(kSteadyBytes, true);
-}
-
-TEST_P(SteadyState,
-       a_steady_state_of_a_stream_through_the_data_partition_needs_no_kernel_and_no_heap) {
-    run_messages(kSteadyBytes, false);
-}
-
-TEST_P(SteadyState, a_steady_state_of_barriers_by_arrival_needs_no_kernel_and_no_heap) {
-    run_barriers("arrival");
-}
-
-TEST_P(SteadyState, a_steady_state_of_barriers_by_messages_needs_no_kernel_and_no_heap) {
-    run_barriers("paper");
 }
 
 /// Ranks `first` to `last`, all in this process: joined side by side, since each waits for all.
