@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,16 +18,11 @@ namespace {
 
 constexpr unsigned kSteps = 400;
 
-std::uint64_t seeds() {
-    const char* text = std::getenv("RMEM_FUZZ_SEEDS");
-    return text == nullptr ? 300 : std::strtoull(text, nullptr, 10);
-}
-
 template <bool Replicated, template <class> class Board>
 void run_seeds(billboard::Layout layout, LinkKind link = LinkKind::direct) {
     const RingName name;
     const auto ring = hostile_ring(name.get(), link);
-    for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
+    for (std::uint64_t seed = 0; seed < fuzz_seeds(); ++seed) {
         Choices choices(seed);
         ASSERT_EQ((run_among_hostile_peers<Replicated, Board>(ring, layout, choices, kSteps)), "")
             << "seed " << seed;

@@ -25,20 +25,8 @@ namespace {
 
 // ---- The marks
 
-/// The sources of a folder, as paths from the root of the tree.
-std::vector<std::string> sources_of(const std::string& folder) {
-    const std::filesystem::path root = RMEM_SOURCE_DIR;
-    std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-        const auto suffix = entry.path().extension();
-        if (suffix != ".hpp" && suffix != ".cpp") continue;
-        files.push_back(std::filesystem::relative(entry.path(), root).string());
-    }
-    return files;
-}
-
 std::set<std::string> marks_of(const std::string& folder) {
-    const auto marks = marks_in(RMEM_SOURCE_DIR, sources_of(folder));
+    const auto marks = marks_in(RMEM_SOURCE_DIR, sources_of(RMEM_SOURCE_DIR, folder));
     return {marks.begin(), marks.end()};
 }
 
@@ -116,10 +104,8 @@ std::vector<Case> joining_cases() {
 }
 
 std::string case_name(const ::testing::TestParamInfo<Case>& info) {
-    std::string name =
-        info.param.mark + "_" + std::to_string(info.param.pass) + "_on_" + info.param.kind.name;
-    for (char& c : name) c = c == '.' || c == '-' ? '_' : c;
-    return name;
+    return test_name_of_mark(info.param.mark) + "_" + std::to_string(info.param.pass) + "_on_" +
+           info.param.kind.name;
 }
 
 // ---- The scenarios
@@ -450,7 +436,7 @@ TEST(KillMarksAlone, marks_of_the_memory_are_read_by_its_own_tests) {
         std::ifstream file(entry.path());
         tests.append(std::istreambuf_iterator<char>(file), {});
     }
-    for (const std::string& source : sources_of("rmem")) {
+    for (const std::string& source : sources_of(RMEM_SOURCE_DIR, "rmem")) {
         if (marks_in(RMEM_SOURCE_DIR, {source}).empty()) continue;
         EXPECT_NE(tests.find('"' + source + '"'), std::string::npos)
             << "no _marks_test.cpp in tests/rmem kills at the marks of " << source;

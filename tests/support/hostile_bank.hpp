@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <stdexcept>
@@ -56,6 +57,12 @@ private:
     std::uint64_t state_ = 0;
     bool seeded_ = false;
 };
+
+/// How many seeds a test runs.
+inline std::uint64_t fuzz_seeds() {
+    const char* text = std::getenv("RMEM_FUZZ_SEEDS");
+    return text == nullptr ? 300 : std::strtoull(text, nullptr, 10);
+}
 
 /// Memory that ends where a page begins that cannot be touched; a large one before it, too.
 class GuardedBytes {

@@ -35,6 +35,18 @@ inline std::vector<std::string> marks_in(const std::string& root,
     return marks;
 }
 
+/// The sources of a folder below `root`, as paths from there.
+inline std::vector<std::string> sources_of(const std::string& root, const std::string& folder) {
+    std::vector<std::string> files;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(std::filesystem::path(root) / folder)) {
+        const auto suffix = entry.path().extension();
+        if (suffix == ".hpp" || suffix == ".cpp")
+            files.push_back(std::filesystem::relative(entry.path(), root).string());
+    }
+    return files;
+}
+
 /// A mark as part of a test's name.
 inline std::string test_name_of_mark(std::string mark) {
     for (char& c : mark) c = c == '.' || c == '-' ? '_' : c;

@@ -13,17 +13,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
 
 namespace rmem::test {
 namespace {
 
 std::vector<Death> deaths() {
-    const std::filesystem::path root = RMEM_SOURCE_DIR;
-    std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::directory_iterator(root / "ports/dp"))
-        files.push_back(std::filesystem::relative(entry.path(), root).string());
-    return deaths_at_marks(RMEM_SOURCE_DIR, files, {1, 5});
+    return deaths_at_marks(RMEM_SOURCE_DIR, sources_of(RMEM_SOURCE_DIR, "ports/dp"), {1, 5});
 }
 
 class DpKilled : public ::testing::TestWithParam<Death> {};

@@ -8,18 +8,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 namespace rmem::test {
 namespace {
 
-std::uint64_t seeds() {
-    const char* text = std::getenv("RMEM_FUZZ_SEEDS");
-    return text == nullptr ? 300 : std::strtoull(text, nullptr, 10);
-}
-
 TEST(MunetLiar, harms_no_honest_program) {
-    for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
+    for (std::uint64_t seed = 0; seed < fuzz_seeds(); ++seed) {
         ASSERT_EQ(run_beside_a_liar(Choices(seed), 2000), "") << "seed " << seed;
     }
 }
