@@ -73,8 +73,8 @@ void call_what_no_handler_may() {
 }
 
 TEST_P(BadInput, a_handler_of_gamma_that_calls_what_it_may_not_is_refused) {
-    run(1, [](Rank& me) {
-        gamma::start(me, 1);
+    run(1, [](Rank&) {
+        gamma::start(1);
         gamma::bind_to(0, {.on_message = call_what_no_handler_may});
         refusals = {};
         check_ok(gamma::send_pattern(5, 8, 1));

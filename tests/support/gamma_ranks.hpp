@@ -37,14 +37,13 @@ inline Seen& seen() {
     return all.at(static_cast<std::size_t>(gamma_my_par_pid() * 4 + gamma_my_node()));
 }
 
-inline void start(Rank& me, unsigned nodes, Place place = Place::here()) {
+inline void start(unsigned nodes, Place place = Place::here()) {
     check_ok(gamma_init(static_cast<unsigned char>(nodes), 0, nullptr), "gamma_init", place);
     Seen& mine = seen();
     mine.messages = mine.errors = mine.last_error = 0;
     mine.last_port = -1;
     mine.last_length = -1;
     mine.numbers.clear();
-    static_cast<void>(me);
 }
 
 inline void note_message() {
@@ -105,7 +104,7 @@ protected:
         run(begin.ranks == 0 ? nodes : begin.ranks, [&](Rank& me) {
             constexpr std::size_t kBound = 899;
             set_variable("RMEM_GAMMA", begin.gamma);
-            start(me, nodes);
+            start(nodes);
             const auto to = nodes == 2 && !begin.to ? 1 - gamma_my_node() : begin.to;
             if (to) bind_to(*to, begin.bound);
             check_ok(gamma_sync(), "gamma_sync");

@@ -5,6 +5,11 @@
 
 #include "tests/support/broken.hpp"
 #include "tests/support/gamma_ranks.hpp"
+#include "tests/support/refused.hpp"
+
+#include <gmock/gmock.h>
+
+#include <tuple>
 
 namespace rmem::test::gamma {
 namespace {
@@ -35,17 +40,13 @@ TEST(Groups, are_formed_of_what_ranks_ask_for) {
 }
 
 TEST(Groups, groups_that_contradict_each_other_are_refused_by_name) {
-    const auto refused = [](const std::vector<Request>& ranks, const char* word) {
-        try {
-            static_cast<void>(form_groups(ranks));
-            ADD_FAILURE() << "accepted, but " << word;
-        } catch (const Error& e) {
-            EXPECT_NE(std::string(e.what()).find(word), std::string::npos) << e.what();
-        }
+    const auto expect_refused = [](const std::vector<Request>& ranks, const char* words) {
+        EXPECT_THAT(refused(Errc::bad_environment, [&] { std::ignore = form_groups(ranks); }),
+                    ::testing::HasSubstr(words));
     };
-    refused({{2, {}}, {3, {}}, {3, {}}}, "rank 1 asks for 3 nodes, and rank 0");
-    refused({{2, {}}, {2, {}}, {2, {}}}, "rank 2 asks for 2 nodes, and the ring has only 1");
-    refused({{2, 7}, {1, {}}}, "rank 0 asks for 2 nodes of parallel PID 7, which 1");
+    expect_refused({{2, {}}, {3, {}}, {3, {}}}, "rank 1 asks for 3 nodes, and rank 0");
+    expect_refused({{2, {}}, {2, {}}, {2, {}}}, "rank 2 asks for 2 nodes, and the ring has only 1");
+    expect_refused({{2, 7}, {1, {}}}, "rank 0 asks for 2 nodes of parallel PID 7, which 1");
 }
 
 TEST(GroupsDeathTest, are_checked_to_be_no_more_than_there_are_PIDs) {
@@ -104,7 +105,7 @@ TEST_P(GammaGroups, have_barriers_of_their_own) {
 TEST_P(GammaGroups, may_be_named_in_the_environment) {
     run(3, [](Rank& me) {
         if (me.rank != 1) set_variable("RMEM_GAMMA", "pid=1");
-        start(me, me.rank == 1 ? 1 : 2);
+        start(me.rank == 1 ? 1 : 2);
         check_equal(gamma_my_par_pid(), me.rank == 1 ? 0 : 1, "parallel PID");
         check_equal(gamma_my_node(), me.rank == 2 ? 1 : 0, "node");
         check_ok(gamma_sync());
@@ -154,10 +155,9 @@ TEST_P(GammaGroups, a_rank_that_waits_for_absent_others_is_told_for_whom) {
 // ---- Incarnations
 
 TEST_P(GammaGroups, a_killed_process_may_come_back_and_is_missed_once) {
-    RankProcesses ring(setup(3));
     enum Word : std::size_t { kBound, kBack, kDone };
     const auto bind_both = [](Rank& me, const Bound& bound) {
-        start(me, 3);
+        start(3);
         bind_to(me.rank == 2 ? 0 : 2, bound);
         bind_to(BROADCAST, {.port = 6, .to_port = 6});
     };
@@ -181,30 +181,26 @@ TEST_P(GammaGroups, a_killed_process_may_come_back_and_is_missed_once) {
         serve_until(me, kDone, 1);
         check_ok(gamma_exit());
     };
-    ring.start(0, survivor);
-    ring.start(1, survivor);
-    ring.start(2, [&](Rank& me) {
-        bind_both(me, {});
-        check_ok(gamma_sync());
-        check_ok(gamma_wait(5, 1));
-        check_ok(gamma_wait(6, 1));
-        me.raise(kBound);
-        me.await_word(kDone);
-    });
-    ring.await_word(kBound, 3);
-    ring.kill(2);
-    ring.start(2, [&](Rank& me) {
-        bind_both(me, {});
-        me.raise(kBack);
-        check_ok(gamma_wait(5, 1));
-        check_ok(gamma_wait(6, 1));
-        check_came(3000, 4);
-        check_equal(seen().errors.load(), 0, "errors");
-        check_equal(counted("frames_lost"), 0, "lost");
-        me.raise(kDone);
-        check_ok(gamma_exit());
-    });
-    ring.finish();
+    run({survivor, survivor,
+         [&](Rank& me) {
+             bind_both(me, {});
+             check_ok(gamma_sync());
+             check_ok(gamma_wait(5, 1));
+             check_ok(gamma_wait(6, 1));
+             me.raise(kBound);
+             me.await_word(kDone);
+         }},
+        {.rank = 2, .posted = 3, .next = [&](Rank& me) {
+             bind_both(me, {});
+             me.raise(kBack);
+             check_ok(gamma_wait(5, 1));
+             check_ok(gamma_wait(6, 1));
+             check_came(3000, 4);
+             check_equal(seen().errors.load(), 0, "errors");
+             check_equal(counted("frames_lost"), 0, "lost");
+             me.raise(kDone);
+             check_ok(gamma_exit());
+         }});
 }
 
 }  // namespace

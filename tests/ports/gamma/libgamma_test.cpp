@@ -48,9 +48,9 @@ TEST_P(Gamma, a_forked_child_is_no_process_of_it) {
 }
 
 TEST_P(Gamma, a_process_is_in_one_virtual_gamma_and_may_join_again_after_it_has_left) {
-    run(2, [](Rank& me) {
+    run(2, [](Rank&) {
         for (int incarnation = 0; incarnation < 2; ++incarnation) {
-            start(me, 2);
+            start(2);
             check_code(gamma_init(2, 0, nullptr), GAMMA_EINVAL);
             bind_to(1 - gamma_my_node());
             check_ok(gamma_sync());

@@ -30,7 +30,7 @@ void stand_by(unsigned processes) {
 TEST_P(GammaNonMember, is_in_no_group_and_holds_nobody_up) {
     run(4, [](Rank& me) {
         if (me.rank == 1) return stand_by(3);
-        start(me, 3);
+        start(3);
         check_equal(gamma_my_node(), me.rank == 0 ? 0 : me.rank - 1, "node");
         bind_to(BROADCAST);
         check_ok(gamma_sync());
@@ -49,7 +49,7 @@ TEST_P(GammaNonMember, is_in_no_group_and_holds_nobody_up) {
 TEST_P(GammaNonMember, is_nobody_to_wait_for_when_all_processes_are_gone) {
     run(3, [](Rank& me) {
         if (me.rank == 0) return stand_by(2);
-        start(me, 2);
+        start(2);
         if (me.rank == 1) check_equal(gamma_wait(kNobodys, 1), GAMMA_EPEER, "gamma_wait");
         check_ok(gamma_exit());
         check_ok(bbp_send(0, nullptr, 0));

@@ -19,7 +19,7 @@ using ports::gamma::Kind;
 class GammaReceiving : public GammaTest {};
 RMEM_ON_ALL_RINGS(GammaReceiving);
 
-enum Word : std::size_t { kSent, kRead, kDone };
+enum Word : std::size_t { kSent, kIsDead, kRead, kDone };
 
 /// A frame as a hostile process may write it, to a rank.
 void send_raw(int rank, const std::vector<std::byte>& frame, Place place = Place::here()) {
@@ -304,9 +304,8 @@ TEST_P(GammaReceiving, a_handler_that_does_not_return_can_be_seen_by_others) {
 // ---- Dead senders
 
 TEST_P(GammaReceiving, a_process_that_waits_for_the_dead_is_told_and_does_not_hang) {
-    RankProcesses ring(setup(3));
-    ring.start_all([](Rank& me) {
-        start(me, 3);
+    const Body body = [](Rank& me) {
+        start(3);
         bind_to(me.rank == 0 ? 1 : 0, {.on_error = note_error});
         check_ok(gamma_sync());
         me.raise(kSent);
@@ -323,17 +322,14 @@ TEST_P(GammaReceiving, a_process_that_waits_for_the_dead_is_told_and_does_not_ha
             check_ok(send_pattern(5, 8, 1));
         }
         check_ok(gamma_exit());
-    });
-    ring.await_word(kSent, 3);
-    ring.kill(1);
-    ring.finish();
+    };
+    run({body, body, body}, {.rank = 1, .posted = 3});
 }
 
 TEST_P(GammaReceiving,
        a_message_whose_sender_dies_in_the_middle_of_it_is_an_error_and_frees_the_port) {
-    RankProcesses ring(setup(3));
-    ring.start_all([](Rank& me) {
-        start(me, 3);
+    const Body body = [](Rank& me) {
+        start(3);
         bind_to(me.rank == 2 ? 0 : 2, {.on_error = note_error});
         check_ok(gamma_sync());
         if (me.rank == 1) send_raw(2, part(0, 100, 0, 50));
@@ -358,10 +354,8 @@ TEST_P(GammaReceiving,
         me.raise(kDone);
         me.await_word(kDone, 2);
         check_ok(gamma_exit());
-    });
-    ring.await_word(kSent);
-    ring.kill(1);
-    ring.finish();
+    };
+    run({body, body, body}, {.rank = 1});
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ enum Word : std::size_t { kSent, kRead, kTaken, kDone };
 TEST_P(GammaSending, a_loss_at_the_end_is_told_though_nothing_comes_after_it) {
     run(2, [](Rank& me) {
         set_variable("RMEM_GAMMA", "progress=off,patience=50ms");
-        start(me, 2);
+        start(2);
         bind_to(1 - gamma_my_node());
         check_ok(gamma_sync());
         if (me.rank == 0) {
@@ -57,22 +57,6 @@ TEST_P(GammaSending, a_message_in_parts_that_loses_one_is_not_delivered) {
             check_came(5000, 2);
             check_equal(seen().messages.load(), 1, "messages");
             check(counted("messages_broken") == 1, "the broken one is counted");
-        }
-    });
-}
-
-TEST_P(GammaSending, with_flow_control_nothing_is_lost_however_late_the_receiver_reads) {
-    run_group(2, {.gamma = "progress=off,patience=1ms"}, [](Rank& me) {
-        const int messages = thrifty(400);
-        if (me.rank == 0) {
-            for (int i = 0; i < messages; ++i)
-                check_ok(send_pattern(5, i % 2 == 0 ? 8 : 3000, static_cast<std::uint64_t>(i)));
-            check(counted("send_waits") > 0 || messages < 30, "it had to wait");
-        } else {
-            rest(std::chrono::milliseconds(30));
-            check_ok(gamma_wait(5, messages));
-            check_equal(seen().messages.load(), messages, "messages");
-            check_equal(seen().errors.load(), 0, "errors");
         }
     });
 }
@@ -243,77 +227,66 @@ TEST(GammaOverUdp, loses_no_message_where_datagrams_are_lost_or_late) {
     setup.ranks = 3;
     setup.link = "udp";
     setup.extra = {{"RMEM_FAULTS", "drop:share=3%; hold:by=200us,share=5%"}};
-    RankProcesses ring(setup);
-    ring.start_all([](Rank& me) {
-        start(me, 3);
+    run_members(setup, [](Rank& me) {
+        start(3);
         exchange_with_all(me, 200);
         check_ok(gamma_sync());
         check_ok(gamma_exit());
     });
-    ring.finish();
 }
 
 // ---- Dead peers
 
 TEST_P(GammaSending, a_send_to_the_dead_is_an_error_and_tells_the_error_handler) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        start(me, 2);
-        bind_to(1, {.on_error = note_error});
-        check_ok(gamma_sync());
-        me.raise(kSent);
-        me.await_word(kRead);
-        int result = 0;
-        await([&] { return (result = send_pattern(5, 8, 1)) != 0; }, "an error");
-        check_code(result, GAMMA_EPEER);
-        check_equal(seen().errors.load(), 1, "calls of the error handler");
-        check_equal(seen().last_error.load(), GAMMA_EPEER, "gamma_errno");
-        check_equal(seen().last_port.load(), 5, "gamma_active_port");
-        check_code(send_pattern(5, 3000, 1), GAMMA_EPEER, "in parts");
-        check_code(gamma_sync(), GAMMA_EPEER, "gamma_sync");
-        check_ok(gamma_exit());
-    });
-    ring.start(1, [](Rank& me) {
-        start(me, 2);
-        bind_to(0);
-        check_ok(gamma_sync());
-        me.await_word(kDone);
-    });
-    ring.await_word(kSent);
-    ring.kill(1);
-    ++ring.shared()[kRead];
-    ring.finish();
+    run({[](Rank& me) {
+             start(2);
+             bind_to(1, {.on_error = note_error});
+             check_ok(gamma_sync());
+             me.raise(kSent);
+             me.await_word(kRead);
+             int result = 0;
+             await([&] { return (result = send_pattern(5, 8, 1)) != 0; }, "an error");
+             check_code(result, GAMMA_EPEER);
+             check_equal(seen().errors.load(), 1, "calls of the error handler");
+             check_equal(seen().last_error.load(), GAMMA_EPEER, "gamma_errno");
+             check_equal(seen().last_port.load(), 5, "gamma_active_port");
+             check_code(send_pattern(5, 3000, 1), GAMMA_EPEER, "in parts");
+             check_code(gamma_sync(), GAMMA_EPEER, "gamma_sync");
+             check_ok(gamma_exit());
+         },
+         [](Rank& me) {
+             start(2);
+             bind_to(0);
+             check_ok(gamma_sync());
+             me.await_word(kDone);
+         }},
+        {.rank = 1});
 }
 
 TEST_P(GammaSending, a_send_that_waits_for_room_ends_when_its_receiver_dies) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        start(me, 2);
-        bind_to(1, {.on_error = note_error});
-        check_ok(gamma_sync());
-        me.raise(kSent);
-        int result = 0;
-        for (int i = 0; result == 0 && i < 10000; ++i) result = send_pattern(5, 3000, 1);
-        check_code(result, GAMMA_EPEER);
-        check_ok(gamma_exit());
-    });
-    ring.start(1, [](Rank& me) {
-        set_variable("RMEM_GAMMA", "progress=off");
-        start(me, 2);
-        bind_to(0);
-        check_ok(gamma_sync());
-        me.await_word(kDone);
-    });
-    ring.await_word(kSent);
-    ring.let_pass(std::chrono::milliseconds(20));
-    ring.kill(1);
-    ring.finish();
+    run({[](Rank& me) {
+             start(2);
+             bind_to(1, {.on_error = note_error});
+             check_ok(gamma_sync());
+             me.raise(kSent);
+             int result = 0;
+             for (int i = 0; result == 0 && i < 10000; ++i) result = send_pattern(5, 3000, 1);
+             check_code(result, GAMMA_EPEER);
+             check_ok(gamma_exit());
+         },
+         [](Rank& me) {
+             set_variable("RMEM_GAMMA", "progress=off");
+             start(2);
+             bind_to(0);
+             check_ok(gamma_sync());
+             me.await_word(kDone);
+         }},
+        {.rank = 1, .waits = true});
 }
 
 TEST_P(GammaSending, a_broadcast_reaches_the_living_and_says_that_some_are_dead) {
-    RankProcesses ring(setup(3));
     const Body body = [](Rank& me) {
-        start(me, 3);
+        start(3);
         bind_to(BROADCAST, {.on_error = note_error});
         check_ok(gamma_sync());
         me.raise(kSent);
@@ -333,11 +306,7 @@ TEST_P(GammaSending, a_broadcast_reaches_the_living_and_says_that_some_are_dead)
         }
         check_ok(gamma_exit());
     };
-    ring.start_all(body);
-    ring.await_word(kSent, 3);
-    ring.kill(2);
-    ++ring.shared()[kRead];
-    ring.finish();
+    run({body, body, body}, {.rank = 2, .posted = 3});
 }
 
 }  // namespace
