@@ -7,6 +7,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -232,20 +233,25 @@ TEST_P(DpRaw, receives_explicitly_and_without_a_copy) {
 TEST_P(DpRaw, broadcasts_and_reduces_by_groups_of_edges) {
     run_points(4, 0, [](Rank& me, Points& points) {
         enum { done };
+        constexpr std::uint32_t kEach = 20;
         if (me.rank == 0) {
             for (int nid = 2; nid < me.ranks; ++nid) {
                 check_equal(dp_target_add(points.point.fd(), nid, kPoint), 0, "dp_target_add");
             }
             points.point.write(300, 9);
             check_equal(points.stat().written, 1, "messages written, a multicast once");
-            for (int i = 1; i < me.ranks; ++i) points.point.read(50, 4);  // the sink
+            std::array<std::uint32_t, 4> next{};  // at the sink, of each writer
+            for (std::uint32_t i = 0; i < 3 * kEach; ++i) {
+                const std::uint32_t number = points.read_number();
+                check_equal(number % 100, next.at(number / 100)++, "the next of a writer");
+            }
             me.raise(done);
         } else {
             points.point.to(0, kPoint).read(300, 9);
-            points.point.write(50, 4);
+            points.write(kEach, 100 * static_cast<std::uint32_t>(me.rank));
         }
         points.serve_until(me, done, 1);
-        check_equal(points.stat().arrived, me.rank == 0 ? 3 : 1, "messages");
+        check_equal(points.stat().arrived, me.rank == 0 ? 3 * kEach : 1, "messages");
     });
 }
 

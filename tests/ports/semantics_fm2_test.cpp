@@ -73,14 +73,11 @@ void poke(ULONG dest, Place place = Place::here()) {
     send_stream(dest, kAction, {}, 1, place);
 }
 
-void extract_until(const std::function<bool()>& holds, Place place = Place::here()) {
-    await([&] { return FM_extract(~0UL) >= 0 && holds(); }, "messages", place);
-}
 void extract_messages(std::size_t messages, Place place = Place::here()) {
-    extract_until([&] { return seen().received.size() >= messages; }, place);
+    extract2_until([&] { return seen().received.size() >= messages; }, "messages", place);
 }
 void serve_until(Rank& me, std::size_t word, std::uint32_t value, Place place = Place::here()) {
-    extract_until([&] { return me.shared[word] >= value; }, place);
+    extract2_until([&] { return me.shared[word] >= value; }, "the others", place);
 }
 /// Whole, once each, and in the order of their numbers.
 void check_all_in_order(int messages, Place place = Place::here()) {
@@ -264,12 +261,12 @@ TEST_P(Fm2, receives_by_streaming_handlers_on_poll) {
             return serve_until(me, done, 1);
         }
         const auto pieces = [] { return pieces_by[FM_nodeid]; };
-        extract_until([&] { return pieces() == 1; });
+        extract2_until([&] { return pieces() == 1; });
         check_equal(count_of(FM_HANDLERS_ENTERED), 1, "handlers called");
         check_equal(count_of(FM_HANDLERS_LEFT), 0, "handlers that have returned");
         check(count_of(FM_HANDLERS_SUSPENDED) > 0, "the handler is suspended");
         me.raise(first_received);
-        extract_until([&] { return pieces() == 2; });
+        extract2_until([&] { return pieces() == 2; });
         check_equal(count_of(FM_HANDLERS_LEFT), 1, "handlers that have returned");
         me.raise(done);
     });
@@ -315,7 +312,7 @@ TEST_P(Fm2, protection_is_per_process_by_the_handlers_that_each_has_registered) 
         send_stream(other, 77, {});
         send_stream(other, 900, pattern(9000, 1), 1000);
         poke(other);
-        extract_until([] { return acted_by[FM_nodeid] != 0; });
+        extract2_until([] { return acted_by[FM_nodeid] != 0; });
         check_equal(acted_by[FM_nodeid], me.rank == 0 ? 10 : 1, "what the own handler does");
         check_equal(count_of(FM_INVALID_HANDLERS), 2, "messages to handlers that there are not");
         check_equal(count_of(FM_HANDLERS_ENTERED), 1, "handlers called");
@@ -346,7 +343,7 @@ TEST_P(Fm2, send_can_block_but_gives_NULL_in_handlers) {
         const Node node(me.rank == 0 ? send_until_null : raise_poked);
         if (me.rank == 0) {
             sent_in_handler = error_in_handler = 0;
-            extract_until([] { return error_in_handler != 0; });
+            extract2_until([] { return error_in_handler != 0; });
             check_equal(error_in_handler, EAGAIN, "errno of the NULL");
             check(sent_in_handler > 0, "messages sent in the handler");
             check_equal(count_of(FM_SENDS_WAITING), 0, "sends that waited in the handler");

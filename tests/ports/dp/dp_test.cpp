@@ -137,32 +137,6 @@ TEST_P(DirectedPoint, what_is_no_endpoint_is_a_bad_descriptor) {
     });
 }
 
-TEST_P(DirectedPoint, any_number_of_writers_may_have_one_endpoint_as_their_sink) {
-    run_points(4, [](Rank& me, Point& point) {
-        constexpr std::uint32_t kEach = 20;
-        if (me.rank != 0) {
-            point.to(0, 1);
-            for (std::uint32_t i = 0; i < kEach; ++i) {
-                std::uint32_t words[2] = {static_cast<std::uint32_t>(me.rank), i};
-                check_equal(dp_write(point.fd(), words, sizeof words), 8, "dp_write");
-            }
-            return;
-        }
-        std::uint32_t next[4] = {};
-        std::uint64_t sum = 0;
-        for (std::uint32_t i = 0; i < 3 * kEach; ++i) {
-            char* at = nullptr;
-            check_equal(dp_read(point.fd(), &at), 8, "dp_read");
-            std::uint32_t words[2];
-            std::memcpy(words, at, sizeof words);
-            check_equal(words[1], next[words[0]]++, "in the order of each writer");
-            sum += words[1];
-            dp_fsync(point.fd(), 1);
-        }
-        check_equal(sum, std::uint64_t{3 * kEach * (kEach - 1) / 2}, "the reduced value");
-    });
-}
-
 TEST_P(DirectedPoint, an_endpoint_with_several_targets_is_the_root_of_a_broadcast) {
     run(4, [](Rank& me) {
         Point point(1), other(2);
@@ -319,29 +293,26 @@ TEST_P(DirectedPoint, a_pool_has_the_size_that_dp_mmap_asks_for_while_it_is_empt
 }
 
 TEST_P(DirectedPoint, a_dead_target_is_told_and_a_reader_that_nobody_can_write_to) {
-    RankProcesses ring(setup(2));
-    ring.start(0, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
-        point.to(1, 1).write(8, 1);
-        me.await_word(0);
-        char byte = 0;
-        await([&] { return dp_write(point.fd(), &byte, 1) < 0 && errno == EHOSTDOWN; },
-              "the death to be told");
-        char* at = nullptr;
-        CHECK_ERRNO(dp_read(point.fd(), &at), EHOSTDOWN);
-    });
-    ring.start(1, [](Rank& me) {
-        Point point(1);
-        all_are_open(me);
-        point.read(8, 1);
-        me.raise(1);
-        me.await_word(2);
-    });
-    ring.await_word(1);
-    ring.kill(1);
-    ++ring.shared()[0];
-    ring.finish();
+    enum { has_read, is_dead, never };
+    run({[](Rank& me) {
+             Point point(1);
+             all_are_open(me);
+             point.to(1, 1).write(8, 1);
+             me.await_word(is_dead);
+             char byte = 0;
+             await([&] { return dp_write(point.fd(), &byte, 1) < 0 && errno == EHOSTDOWN; },
+                   "the death to be told");
+             char* at = nullptr;
+             CHECK_ERRNO(dp_read(point.fd(), &at), EHOSTDOWN);
+         },
+         [](Rank& me) {
+             Point point(1);
+             all_are_open(me);
+             point.read(8, 1);
+             me.raise(has_read);
+             me.await_word(never);
+         }},
+        {.rank = 1});
 }
 
 }  // namespace

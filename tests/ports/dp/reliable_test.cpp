@@ -41,39 +41,33 @@ TEST_P(Reliable, what_was_written_before_its_endpoint_was_there_arrives) {
 }
 
 TEST_P(Reliable, a_dead_target_is_told_though_others_live) {
-    RankProcesses ring(setup(3));
-    ring.start(0, [](Rank& me) {
-        Point point(1);
-        point.make_reliable();
-        point.to(1, 1).write(8, 1);
-        point.drain();
-        me.raise(0);
-        me.await_word(1);
-        auto bytes = pattern(8, 2);
-        await([&] { return dp_write(point.fd(), bytes.data(), 8) < 0; }, "the death to be told");
-        check_equal(errno, EHOSTDOWN, "errno of dp_write");
-        CHECK_ERRNO(dp_drain(point.fd(), kLong), EHOSTDOWN);
-        me.raise(2);
-    });
-    ring.start(1, [](Rank& me) {
-        Point point(1);
-        point.read(8, 1);
-        await(
-            [&] {
-                char* at = nullptr;
-                dp_try_read(point.fd(), &at);  // answers
-                return me.shared[3] != 0;      // never
-            },
-            "its end");
-    });
-    ring.start(2, [](Rank& me) {
-        Point point(1);
-        me.await_word(2);
-    });
-    ring.await_word(0);
-    ring.kill(1);
-    ++ring.shared()[1];
-    ring.finish();
+    enum { has_come, is_dead, told, never };
+    run({[](Rank& me) {
+             Point point(1);
+             point.make_reliable();
+             point.to(1, 1).write(8, 1);
+             point.drain();
+             me.raise(has_come);
+             me.await_word(is_dead);
+             auto bytes = pattern(8, 2);
+             await([&] { return dp_write(point.fd(), bytes.data(), 8) < 0; },
+                   "the death to be told");
+             check_equal(errno, EHOSTDOWN, "errno of dp_write");
+             CHECK_ERRNO(dp_drain(point.fd(), kLong), EHOSTDOWN);
+             me.raise(told);
+         },
+         [](Rank& me) {
+             Point point(1);
+             point.read(8, 1);
+             char* at = nullptr;
+             await([&] { return dp_try_read(point.fd(), &at), me.shared[never] != 0; },
+                   "its end, while it answers");
+         },
+         [](Rank& me) {
+             Point point(1);
+             me.await_word(told);
+         }},
+        {.rank = 1});
 }
 
 TEST_P(Reliable, the_layer_is_taken_off_once_all_is_acknowledged) {

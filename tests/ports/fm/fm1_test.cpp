@@ -43,17 +43,6 @@ void extract_until(int count, Place place = Place::here()) {
     check_equal(seen().count, count, "messages", place);
 }
 
-TEST_P(Fm1, four_words_come_to_their_handler) {
-    run(2, [](Rank& me) {
-        Session session;
-        check_equal(FM_nodeid, static_cast<ULONG>(me.rank), "FM_nodeid");
-        check_equal(FM_numnodes, ULONG{2}, "FM_numnodes");
-        if (me.rank == 0) return FM_send_4(1, note, 1, -2, 0x7fffffff, 4);
-        extract_until(1);
-        check_equal(seen().words, std::vector<int>{1, -2, 0x7fffffff, 4}, "words");
-    });
-}
-
 TEST_P(Fm1, up_to_32_words_come_to_their_handler_whatever_their_number) {
     run(2, [](Rank& me) {
         Session session;
@@ -73,51 +62,39 @@ TEST_P(Fm1, up_to_32_words_come_to_their_handler_whatever_their_number) {
     });
 }
 
-TEST_P(Fm1, a_node_sends_to_itself) {
-    run(1, [](Rank&) {
+TEST_P(Fm1, four_words_come_to_their_handler_at_another_node_and_at_the_own) {
+    run(2, [](Rank& me) {
         Session session;
-        FM_send_4(0, note, 1, 2, 3, 4);
-        extract_until(1);
-        check_equal(seen().words, std::vector<int>{1, 2, 3, 4}, "words");
+        check_equal(FM_nodeid, static_cast<ULONG>(me.rank), "FM_nodeid");
+        check_equal(FM_numnodes, ULONG{2}, "FM_numnodes");
+        FM_send_4(1, note, 1, -2, 0x7fffffff, 4);
+        if (me.rank == 0) return;
+        extract_until(2);
+        const std::vector<int> twice = {1, -2, 0x7fffffff, 4, 1, -2, 0x7fffffff, 4};
+        check_equal(seen().words, twice, "words");
         std::array<char, 128> large{};
-        for (int i = 0; i < 300; ++i) FM_send(0, note_bytes, large.data(), 128);
-        extract_until(301);
+        for (int i = 0; i < 300; ++i) FM_send(1, note_bytes, large.data(), 128);
+        extract_until(302);
     });
 }
 
-/// Each of the numbers below `messages` so often.
-void check_times(int messages, int times) {
-    std::vector<int> found(static_cast<std::size_t>(messages));
-    for (const int i : seen().words) ++found.at(static_cast<std::size_t>(i));
-    check(std::all_of(found.begin(), found.end(), [&](int n) { return n == times; }),
-          "each message of each node once");
-}
-
-TEST_P(Fm1, every_message_arrives_once_when_all_nodes_send_to_all) {
-    run(3, [](Rank& me) {
-        Session session;
-        const int messages = thrifty(1200);
-        for (int i = 0; i < messages; ++i) {
-            for (int to = 0; to < me.ranks; ++to) FM_send_4(to, note_first, i, 0, 0, 0);
-        }
-        extract_until(messages * me.ranks);
-        check_times(messages, me.ranks);
-    });
-}
-
-TEST_P(Fm1, returned_frames_of_many_senders_find_their_way_through_a_queue_of_two) {
-    run(3, [](Rank& me) {
-        FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 2);
-        FM_set_parameter(FM_REJECT_QUEUE, 16);
-        Session session;
-        const int messages = thrifty(400);
-        if (me.rank != 0) {
-            for (int i = 0; i < messages; ++i) FM_send_4(0, note_first, i, 0, 0, 0);
-            return;
-        }
-        extract_until(2 * messages);
-        check_times(messages, 2);
-    });
+TEST_P(Fm1, every_message_of_all_nodes_to_all_arrives_once_also_through_queues_of_two) {
+    for (const int queue : {0, 2}) {  // 0: as long as by default
+        run(3, [queue](Rank& me) {
+            if (queue != 0) FM_set_parameter(FM_HOST_RECEIVE_QUEUE, queue);
+            if (queue != 0) FM_set_parameter(FM_REJECT_QUEUE, 16);
+            Session session;
+            const int messages = thrifty(queue != 0 ? 400 : 1200);
+            for (int i = 0; i < messages; ++i) {
+                for (int to = 0; to < me.ranks; ++to) FM_send_4(to, note_first, i, 0, 0, 0);
+            }
+            extract_until(messages * me.ranks);
+            std::vector<int> found(static_cast<std::size_t>(messages));
+            for (const int i : seen().words) ++found.at(static_cast<std::size_t>(i));
+            check(std::all_of(found.begin(), found.end(), [&](int n) { return n == me.ranks; }),
+                  "each message of each node once");
+        });
+    }
 }
 
 TEST_P(Fm1, acknowledgements_ride_on_data_and_go_alone_only_where_nothing_is_sent) {

@@ -19,9 +19,6 @@ using ports::fm::Kind;
 using ports::fm::kLastPacket;
 using ports::fm::ReturnedHeader;
 
-class FmHostile : public Conformance {};
-RMEM_ON_ALL_RINGS(FmHostile);
-
 int seen_by[kMaxTestRanks];
 void note(int, int, int, int) {
     ++seen_by[FM_nodeid];
@@ -40,27 +37,28 @@ std::vector<std::byte> frame(const Parts&... parts) {
     return bytes;
 }
 
-/// Rank 0 posts the frames by hand and then sends by the library's rules; rank 1 counts so many as
-/// corrupt, or for handlers that there are not, and gets what follows.
-void comes_through(const RingSetup& setup, const Frames& frames, long long corrupt,
-                   long long invalid) {
-    RankProcesses ring(setup);
-    ring.start_all([&](Rank& me) {
-        FM_set_parameter(FM_QUIET);
-        FmSession session;
-        seen_by[me.rank] = 0;
-        FM_register_handler(0, note2);
-        if (me.rank == 0) {
-            for (const auto& each : frames) send_frame(1, each);
-            FM_send_4(1, note, 1, 2, 3, 4);
-            return;
-        }
-        extract_both_until([] { return seen_by[FM_nodeid] == 1; }, "what follows");
-        check_equal(count_of(FM_CORRUPT), corrupt, "corrupt frames");
-        check_equal(count_of(FM_INVALID_HANDLERS), invalid, "invalid handlers");
-    });
-    ring.finish();
-}
+class FmHostile : public Conformance {
+protected:
+    /// Rank 0 posts the frames by hand and then sends by the library's rules; rank 1 counts so many
+    /// as corrupt, or for handlers that there are not, and gets what follows.
+    static void comes_through(const Frames& frames, long long corrupt, long long invalid) {
+        run(2, [&](Rank& me) {
+            FM_set_parameter(FM_QUIET);
+            FmSession session;
+            seen_by[me.rank] = 0;
+            FM_register_handler(0, note2);
+            if (me.rank == 0) {
+                for (const auto& each : frames) send_frame(1, each);
+                FM_send_4(1, note, 1, 2, 3, 4);
+                return;
+            }
+            extract_both_until([] { return seen_by[FM_nodeid] == 1; }, "what follows");
+            check_equal(count_of(FM_CORRUPT), corrupt, "corrupt frames");
+            check_equal(count_of(FM_INVALID_HANDLERS), invalid, "invalid handlers");
+        });
+    }
+};
+RMEM_ON_ALL_RINGS(FmHostile);
 
 TEST_P(FmHostile, frames_of_no_kind_or_of_a_wrong_size_are_counted) {
     Frames frames = {{}, {std::byte{0}}, {std::byte{0xff}}};
@@ -73,7 +71,7 @@ TEST_P(FmHostile, frames_of_no_kind_or_of_a_wrong_size_are_counted) {
     frames.push_back(frame(ReturnedHeader{.count = 3}, 'a'));      // says three, names one
     frames.push_back(frame(Kind::credit));                         // cut
     frames.push_back(std::vector<std::byte>(5000, std::byte{4}));  // larger than any
-    comes_through(setup(2), frames, static_cast<long long>(frames.size()), 0);
+    comes_through(frames, static_cast<long long>(frames.size()), 0);
 }
 
 TEST_P(FmHostile, acknowledgements_of_what_was_not_sent_are_counted) {
@@ -82,7 +80,7 @@ TEST_P(FmHostile, acknowledgements_of_what_was_not_sent_are_counted) {
         frame(ReturnedHeader{.count = 1, .ack = kFirstCount}, 'z'),  // a slot that is free
         frame(ReturnedHeader{.count = 1, .ack = kFirstCount},
               static_cast<unsigned char>(0xff))};  // a slot that there is not
-    comes_through(setup(2), frames, 3, 0);
+    comes_through(frames, 3, 0);
 }
 
 TEST_P(FmHostile, packets_out_of_sequence_beyond_credit_or_of_no_stream_are_counted) {
@@ -94,7 +92,7 @@ TEST_P(FmHostile, packets_out_of_sequence_beyond_credit_or_of_no_stream_are_coun
         frame(Fm2Header{.kind = kWhole, .stream = 16, .limit = kFirstCount, .number = kFirstCount}),
         frame(Fm2Header{.kind = kMiddle, .limit = kFirstCount, .number = kFirstCount}),
         frame(Credit{.limit = static_cast<std::uint16_t>(kFirstCount + 30'000)})};
-    comes_through(setup(2), frames, 4, 0);
+    comes_through(frames, 4, 0);
 }
 
 TEST_P(FmHostile, packets_beyond_the_credit_are_counted_and_those_within_it_have_a_place) {
@@ -127,7 +125,7 @@ TEST_P(FmHostile, pointers_that_are_no_code_are_told) {
     const Frames frames = {
         frame(Fm1Header{.ack = kFirstCount, .module = 0xffffffff}, 1, 2, 3, 4),
         frame(Fm1Header{.slot = 1, .ack = kFirstCount, .offset = 0xffffffff}, 1, 2, 3, 4)};
-    comes_through(setup(2), frames, 0, 2);
+    comes_through(frames, 0, 2);
 }
 
 TEST_P(FmHostile, a_node_that_runs_another_binary_is_told_and_refused) {

@@ -11,7 +11,23 @@
 namespace rmem::test {
 namespace {
 
-class FmRestarts : public Conformance {};
+class FmRestarts : public Conformance {
+protected:
+    /// Node 1, which does `doomed` first, is killed once node 0 has raised word 0; then word 1 is
+    /// raised.
+    static void run_while_1_dies(const Body& survivor, const Body& doomed = {}) {
+        run({[&](Rank& me) {
+                 FM_set_parameter(FM_QUIET);
+                 survivor(me);
+             },
+             [&](Rank& me) {
+                 const FmSession session;
+                 if (doomed) doomed(me);
+                 me.await_word(2);  // never
+             }},
+            {.rank = 1});
+    }
+};
 RMEM_ON_ALL_RINGS(FmRestarts);
 
 struct Seen {
@@ -56,27 +72,8 @@ TEST_P(FmRestarts, a_forked_child_takes_no_part) {
     });
 }
 
-/// Node 1, which does `doomed` first, is killed once node 0 has raised word 0; then word 1 is
-/// raised.
-void run_while_1_dies(const RingSetup& setup, const Body& survivor, const Body& doomed = {}) {
-    RankProcesses ring(setup);
-    ring.start(0, [&](Rank& me) {
-        FM_set_parameter(FM_QUIET);
-        survivor(me);
-    });
-    ring.start(1, [&](Rank& me) {
-        const FmSession session;
-        if (doomed) doomed(me);
-        me.await_word(2);  // never
-    });
-    ring.await_word(0);
-    ring.kill(1);
-    ring.shared()[1] = 1;
-    ring.finish();
-}
-
 TEST_P(FmRestarts, a_dead_node_gives_its_slots_back_and_is_told_once) {
-    run_while_1_dies(setup(2), [](Rank& me) {
+    run_while_1_dies([](Rank& me) {
         FM_set_parameter(FM_REJECT_QUEUE, 4);
         Session session;
         for (int i = 0; i < 4; ++i) FM_send_4(1, note, i, 0, 0, 0);  // all slots
@@ -110,7 +107,7 @@ TEST_P(FmRestarts, the_end_of_a_node_is_told_by_sends_to_it_alone) {
 }
 
 TEST_P(FmRestarts, a_send_that_waits_for_a_node_ends_when_that_dies) {
-    run_while_1_dies(setup(2), [](Rank& me) {
+    run_while_1_dies([](Rank& me) {
         FM_set_parameter(FM_REJECT_QUEUE, 4);
         Session session;
         for (int i = 0; i < 4; ++i) FM_send_4(1, note, i, 0, 0, 0);
@@ -131,7 +128,7 @@ TEST_P(FmRestarts, a_message_whose_sender_dies_in_the_middle_of_it_ends_short) {
         check_equal(count_of(FM_MESSAGES_CUT), 1LL, "messages cut");
         check_equal(count_of(FM_HANDLERS_LEFT), 1LL, "handlers left");
     };
-    run_while_1_dies(setup(2), survivor, [](Rank&) {
+    run_while_1_dies(survivor, [](Rank&) {
         auto bytes = some_bytes(3000);
         FM_stream* const s = FM_begin_message(0, 5000, 0);
         FM_send_piece(s, bytes.data(), bytes.size());
@@ -214,13 +211,11 @@ TEST(FmLoss, messages_arrive_once_where_datagrams_are_lost) {
     RingSetup setup;
     setup.link = "udp";
     setup.extra["RMEM_FAULTS"] = "drop:share=5%";
-    RankProcesses ring(setup);
-    ring.start_all([](Rank& me) {
+    run_members(setup, [](Rank& me) {
         FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 8);
         Session session;
         speak_in_both_versions(me, 60);
     });
-    ring.finish();
 }
 
 }  // namespace
