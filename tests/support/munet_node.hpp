@@ -27,6 +27,13 @@
 
 namespace rmem::test {
 
+inline ports::munet::Geometry munet_geometry(std::size_t send, std::size_t receive,
+                                             unsigned senders) {
+    return {.send_bytes = static_cast<std::uint32_t>(send),
+            .receive_lines = static_cast<std::uint32_t>(receive / ports::munet::kLine),
+            .senders = senders};
+}
+
 /// Memory of an endpoint: zeroed, on a line's boundary.
 class MunetMemory {
 public:
@@ -81,7 +88,7 @@ private:
     ports::munet::EndpointMemory words_;
 };
 
-/// Frames between the nodes of one process, in order; a node may stop.
+/// Frames between the nodes of one process, in order.
 class MunetWire {
 public:
     explicit MunetWire(unsigned nodes) : nodes_(nodes) {}
@@ -92,8 +99,6 @@ public:
         std::vector<std::byte> bytes;
     };
     std::map<unsigned, std::deque<Frame>> to;
-    std::size_t room = 1000;  ///< frames that fit before it is full
-    std::map<unsigned, bool> dead;
 
 private:
     unsigned nodes_;
@@ -108,9 +113,7 @@ public:
           relay({.node = node, .nodes = wire == nullptr ? 1 : wire->nodes()}, *this) {}
 
     ports::munet::Geometry geometry(std::size_t send, std::size_t receive) const {
-        return {.send_bytes = static_cast<std::uint32_t>(send),
-                .receive_lines = static_cast<std::uint32_t>(receive / ports::munet::kLine),
-                .senders = senders_};
+        return munet_geometry(send, receive, senders_);
     }
     MunetEndpoint& create(std::size_t send = 65536, std::size_t receive = 65536,
                           std::uint32_t user = 1000) {
@@ -148,11 +151,8 @@ public:
 
     Sent send(unsigned node, std::span<const std::byte> head,
               std::span<const std::byte> data) override {
-        if (wire_->dead[node]) return Sent::lost;
-        auto& inbox = wire_->to[node];
-        if (inbox.size() >= wire_->room) return Sent::full;
-        inbox.push_back({node_, {head.begin(), head.end()}});
-        auto& frame = inbox.back();
+        auto& frame = wire_->to[node].emplace_back();
+        frame = {node_, {head.begin(), head.end()}};
         frame.bytes.insert(frame.bytes.end(), data.begin(), data.end());
         return Sent::yes;
     }

@@ -31,12 +31,8 @@ public:
           relay({.node = node_, .nodes = nodes_, .chunk = network_.chunk()}, *this) {}
 
     MunetEndpoint& create(std::size_t send = 65536, std::size_t receive = 65536) {
-        const ports::munet::Geometry g{
-            .send_bytes = static_cast<std::uint32_t>(send),
-            .receive_lines = static_cast<std::uint32_t>(receive / ports::munet::kLine),
-            .senders = senders_};
-        endpoints.push_back(
-            std::make_unique<MunetEndpoint>(relay, node_, g, 1, [this] { step(); }));
+        endpoints.push_back(std::make_unique<MunetEndpoint>(
+            relay, node_, munet_geometry(send, receive, senders_), 1, [this] { step(); }));
         return *endpoints.back();
     }
     void step() {

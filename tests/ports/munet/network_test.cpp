@@ -23,11 +23,6 @@ using ports::munet::Counter;
 Deadline soon() {
     return Deadline::in(kLong);
 }
-std::vector<std::byte> bytes_of(std::size_t size, unsigned seed) {
-    std::vector<std::byte> bytes(size);
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(seed + i * 7);
-    return bytes;
-}
 int send_number(MunetEndpoint& from, Address to, std::uint32_t number) {
     return from.program().send(to, &number, sizeof number, soon());
 }
@@ -77,7 +72,7 @@ TEST_P(MunetNodes, exchange_messages_of_all_sizes_by_both_sends) {
         unsigned seed = 0;
         for (const bool dma : {false, true}) {
             for (const std::size_t size : {0UL, 8UL, 44UL, 45UL, 128UL, 129UL, 1000UL, 9000UL}) {
-                const auto bytes = bytes_of(size, ++seed);
+                const auto bytes = pattern(size, ++seed);
                 const auto send = [&] {
                     auto& p = mine.program();
                     check_equal(dma ? p.send_dma(other, bytes.data(), size, soon())

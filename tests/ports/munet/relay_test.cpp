@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// MU-Net's relay and the program's side of an endpoint, without processes: what munet.h promises,
-/// and what the relay does about programs that lie. Several nodes of one process meet by a wire
-/// that can be full or dead.
+/// and what the relay does about programs that lie. Several nodes of one process meet by a wire.
 
 #include "tests/support/broken.hpp"
 #include "tests/support/munet_node.hpp"
+#include "tests/support/patterns.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,13 +30,6 @@ namespace {
 
 using namespace ports::munet;
 using ports::munet::Counter;
-
-std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
-    std::vector<std::byte> data(bytes);
-    std::mt19937 random(seed);
-    for (auto& b : data) b = static_cast<std::byte>(random());
-    return data;
-}
 
 /// For what must come, on any host.
 Deadline patience() {
@@ -327,8 +320,7 @@ TEST(MunetRelay, drops_what_a_liar_sends_without_credit_and_counts_it) {
         node.settle();
     }
     EXPECT_EQ(liar.count(Counter::over_credit), 3 * share - (share - 1));
-    EXPECT_EQ(send(a, b, 1), 0);
-    node.settle();
+    deliver(node, a, b, 1);
     EXPECT_EQ(b.count(Counter::received), share + 2);
     EXPECT_EQ(b.count(Counter::no_room), 0U);
 }
@@ -369,8 +361,7 @@ TEST_F(MunetPair, believes_nobody_to_have_consumed_what_was_never_there) {
     // relaxed is enough: one thread
     b.words().program().consumed.store(1'000'000, std::memory_order_relaxed);
     auto& c = node.create();
-    EXPECT_EQ(send(c, b, 1), 0);
-    node.settle();
+    deliver(node, c, b, 1);
     EXPECT_GT(b.count(Counter::bad_consumed), 0U);
 }
 
@@ -392,8 +383,7 @@ TEST_F(MunetPair, lets_nobody_make_a_receiver_keep_more_than_the_longest_message
         node.settle();
     }
     EXPECT_EQ(a.count(Counter::over_credit), 0U) << "all of it came";
-    EXPECT_EQ(send(c, b, 5), 0);
-    node.settle();
+    deliver(node, c, b, 5);
     EXPECT_EQ(next_number(b), 5U);
 }
 
@@ -430,8 +420,7 @@ TEST_F(MunetPair, tells_senders_once_that_an_endpoint_is_gone_and_they_may_reach
     EXPECT_EQ(a.program().send(there, "x", 1, Deadline::now()), -ECONNREFUSED);
     auto& c = node.create();
     ASSERT_EQ(c.address(), there);
-    EXPECT_EQ(send(a, c, 3), 0);
-    node.settle();
+    deliver(node, a, c, 3);
     EXPECT_EQ(next_number(c), 3U) << "and nothing that was sent to its predecessor";
 }
 

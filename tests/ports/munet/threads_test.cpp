@@ -19,32 +19,6 @@ namespace {
 
 using namespace ports::munet;
 
-/// An endpoint whose program is a thread of its own.
-class ThreadedEndpoint final : public Surroundings {
-public:
-    explicit ThreadedEndpoint(Relay& relay)
-        : memory_(kGeometry),
-          number_(relay.open(memory_.bytes(), kGeometry, 0, {&counters_, 1})),
-          program(memory_.bytes(), kGeometry, {0, static_cast<std::uint8_t>(number_)}, *this) {}
-
-    void ring() noexcept override {}
-    void begin_wait() noexcept override {}
-    int pause(rmem::Deadline deadline) override {
-        std::this_thread::yield();
-        return deadline.passed(rmem::now_ns()) ? -ETIMEDOUT : 0;
-    }
-    void end_wait() noexcept override {}
-
-private:
-    static constexpr Geometry kGeometry{.send_bytes = 8192, .receive_lines = 256, .senders = 2};
-    rmem::Counters counters_{};
-    MunetMemory memory_;
-    int number_;
-
-public:
-    Program program;
-};
-
 class NoEdge final : public Edge {
 public:
     Sent send(unsigned, std::span<const std::byte>, std::span<const std::byte>) override {
@@ -76,7 +50,9 @@ std::string exchange(Program& program, Address other, unsigned messages) {
 TEST(MunetThreads, share_endpoints_with_a_relay_without_races) {
     NoEdge edge;
     Relay relay({}, edge);
-    ThreadedEndpoint a(relay), b(relay);
+    constexpr Geometry kGeometry{.send_bytes = 8192, .receive_lines = 256, .senders = 2};
+    MunetEndpoint a(relay, 0, kGeometry, 0, std::this_thread::yield),
+        b(relay, 0, kGeometry, 0, std::this_thread::yield);
     std::string wrong_a, wrong_b;
     std::atomic<bool> stop{false};
     std::thread relays([&] {
@@ -86,8 +62,8 @@ TEST(MunetThreads, share_endpoints_with_a_relay_without_races) {
         }
     });
     constexpr unsigned kMessages = 1000;
-    std::thread one([&] { wrong_a = exchange(a.program, b.program.own(), kMessages); });
-    std::thread two([&] { wrong_b = exchange(b.program, a.program.own(), kMessages); });
+    std::thread one([&] { wrong_a = exchange(a.program(), b.address(), kMessages); });
+    std::thread two([&] { wrong_b = exchange(b.program(), a.address(), kMessages); });
     one.join();
     two.join();
     stop.store(true, std::memory_order_relaxed);  // relaxed is enough, as above
