@@ -154,8 +154,9 @@ inline RingOptions still() {
 }
 
 inline std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
-    return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
-        ->load(std::memory_order_acquire);
+    const std::byte* const word = ring.ring(node)->bank(node) + offset;
+    return reinterpret_cast<const std::atomic<std::uint32_t>*>(word)->load(
+        std::memory_order_acquire);
 }
 
 /// As if ranks without a helper did not want each write.

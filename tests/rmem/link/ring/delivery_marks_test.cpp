@@ -11,6 +11,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 
 namespace rmem {
 namespace {
@@ -36,11 +37,13 @@ protected:
     TestRing ring{{.nodes = 3, .timing = waits() ? "scramnet-burst" : "none"}};
     SharedValue<std::atomic<unsigned>> stage;
 
-    Child bystander(unsigned rank) {
-        return Child([this, rank] {
+    Child bystander(
+        unsigned rank, const std::function<void(RingRank&)>& work = [](RingRank&) {}) {
+        return Child([&] {
             RingRank me(ring.open(), {rank, rank}, {});
             if (waits()) me.memory.keep_applying(true);
             stage->fetch_add(1);
+            work(me);
             me.await([&] { return *stage == 5; });  // runs what falls to it
         });
     }
@@ -58,6 +61,11 @@ protected:
             me.memory.write(kBlock, block.data(), kBlock);
             me.memory.post_word(4, 1);
         });
+    }
+    void let_end(Child& b, Child& c) {
+        *stage = 5;
+        EXPECT_EQ(b.wait(), 0);
+        EXPECT_EQ(c.wait(), 0);
     }
     void write_and_die() {
         Child killed = writer("kill");
@@ -80,9 +88,7 @@ TEST_P(RingDeliveryMarks, what_a_killed_rank_has_appended_is_finished_in_all_ban
     ASSERT_TRUE(eventually([&] { return *stage == 2; }));
     write_and_die();
     EXPECT_TRUE(eventually([&] { return are_equal(); }));
-    *stage = 5;
-    EXPECT_EQ(b.wait(), 0);
-    EXPECT_EQ(c.wait(), 0);
+    let_end(b, c);
 }
 
 TEST_P(RingDeliveryMarks, its_next_incarnation_writes_behind_it) {
@@ -101,23 +107,17 @@ TEST_P(RingDeliveryMarks, its_next_incarnation_writes_behind_it) {
         EXPECT_EQ(in_bank(ring, node, 4), 2U);
     }
     EXPECT_TRUE(are_equal());
-    *stage = 5;
-    EXPECT_EQ(b.wait(), 0);
-    EXPECT_EQ(c.wait(), 0);
+    let_end(b, c);
 }
 
 TEST_P(RingDeliveryMarks, a_stopped_rank_keeps_nobody_from_writing_and_loses_nothing) {
     constexpr std::size_t kOther = 1024;
-    Child b([this] {
-        RingRank me(ring.open(), {1, 1}, {});
-        if (waits()) me.memory.keep_applying(true);
-        stage->fetch_add(1);
+    Child b = bystander(1, [&](RingRank& me) {
         me.await([&] { return *stage == 3; });
         for (std::uint32_t i = 1; i <= 100; ++i) {
             me.wait_for_room(kWordBytes);
             me.memory.post_word(kOther, i);
         }
-        me.await([&] { return *stage == 5; });
     });
     Child c = bystander(2);
     ASSERT_TRUE(eventually([&] { return *stage == 2; }));
@@ -133,9 +133,7 @@ TEST_P(RingDeliveryMarks, a_stopped_rank_keeps_nobody_from_writing_and_loses_not
         EXPECT_EQ(in_bank(ring, node, 2 * kBlock - kWordBytes), kBlockWord);
     }
     EXPECT_TRUE(are_equal());
-    *stage = 5;
-    EXPECT_EQ(b.wait(), 0);
-    EXPECT_EQ(c.wait(), 0);
+    let_end(b, c);
 }
 
 // The passes are those of words, then of the block.

@@ -5,11 +5,12 @@
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/node.hpp"
 #include "rmem/ring/applied.hpp"
+#include "tests/rmem/link/ring/ring_fixture.hpp"
 #include "tests/support/broken.hpp"
 #include "tests/support/patterns.hpp"
-#include "tests/support/test_ring.hpp"
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -26,9 +27,7 @@ using test::allow_delivery;
 using test::eventually;
 using test::faulty;
 using test::in_bank;
-using test::kPatienceNs;
 using test::RingRank;
-using test::RingSpec;
 using test::still;
 using test::TestRing;
 
@@ -46,19 +45,18 @@ RingOptions that_sees_each_write() {
     return options;
 }
 
-TEST(RingDelivery, a_write_is_in_all_banks_when_the_call_is_over) {
-    TestRing ring({.nodes = 4});
-    RingRank a(ring, 0), b(ring, 1), c(ring, 2), d(ring, 3);
-    for (std::uint32_t i = 1; i <= 1'000; ++i) {
-        a.memory.post_word(64, i);
-        for (const unsigned node : {0U, 1U, 2U, 3U}) ASSERT_EQ(in_bank(ring, node, 64), i) << node;
-    }
-    EXPECT_TRUE(delivers(ring, 0));
-}
+/// Ranks of nodes on a wire that takes no time.
+struct RingDeliveryOfPair : ::testing::Test {
+    TestRing ring{{.nodes = 2}};
+    RingRank a{ring, 0}, b{ring, 1};
+};
+struct RingDeliveryOfThree : ::testing::Test {
+    TestRing ring{{.nodes = 3}};
+    RingRank a{ring, 0}, b{ring, 1}, c{ring, 2};
+};
+using RingDeliveryOfStillPair = test::StillPair;
 
-TEST(RingDelivery, a_block_is_in_all_banks_when_the_call_is_over) {
-    TestRing ring({.nodes = 3});
-    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
+TEST_F(RingDeliveryOfThree, a_block_is_in_all_banks_when_the_call_is_over) {
     for (const std::size_t size : {4U, 8U, 60U, 64U, 1'024U, 1'028U, 20'000U}) {
         const auto bytes = test::pattern(size, size);
         a.wait_for_room(size);
@@ -69,17 +67,13 @@ TEST(RingDelivery, a_block_is_in_all_banks_when_the_call_is_over) {
     }
 }
 
-TEST(RingDelivery, a_flush_of_delivered_writes_waits_for_nobody) {
-    TestRing ring({.nodes = 2});
-    RingRank a(ring, 0), b(ring, 1);
+TEST_F(RingDeliveryOfPair, a_flush_of_delivered_writes_waits_for_nobody) {
     a.memory.post_word(0, 1);
     a.memory.post_word(0, 2);
     EXPECT_TRUE(a.memory.flush(Deadline::now()));
 }
 
-TEST(RingDelivery, no_engine_takes_what_is_delivered) {
-    TestRing ring({.nodes = 2});
-    RingRank a(ring, 0), b(ring, 1);
+TEST_F(RingDeliveryOfPair, no_engine_takes_what_is_delivered) {
     for (std::uint32_t i = 1; i <= 5'000; ++i) {
         a.memory.post_word(0, i);
         static_cast<void>(b.memory.engine().run());
@@ -92,9 +86,7 @@ TEST(RingDelivery, no_engine_takes_what_is_delivered) {
     EXPECT_EQ(ring.slot(1).applied[0].load(), 0U) << "by its engine";
 }
 
-TEST(RingDelivery, counts_of_other_nodes_are_exact_after_a_flush) {
-    TestRing ring({.nodes = 3});
-    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
+TEST_F(RingDeliveryOfThree, counts_of_other_nodes_are_exact_after_a_flush) {
     constexpr std::uint64_t kWrites = 3 * RingDelivery::kCounted + 5;
     for (std::uint32_t i = 1; i <= kWrites; ++i) a.memory.post_word(0, i);
     const std::uint64_t before = ring.count(1, LinkCounter::writes_applied);
@@ -133,18 +125,14 @@ TEST(RingDelivery, a_program_that_is_to_be_told_of_violations_is_told) {
     EXPECT_TRUE(delivers(ring, 0)) << "nobody wants to know any more";
 }
 
-TEST(RingDelivery, an_own_write_with_write_me_last_is_in_the_own_bank_too) {
-    TestRing ring({.nodes = 2});
-    RingRank a(ring, 0), b(ring, 1);
+TEST_F(RingDeliveryOfPair, an_own_write_with_write_me_last_is_in_the_own_bank_too) {
     a.memory.set_write_me_last(true);
     a.memory.post_word(0, 7);
     EXPECT_EQ(in_bank(ring, 0, 0), 7U);
     EXPECT_EQ(in_bank(ring, 1, 0), 7U);
 }
 
-TEST(RingDelivery, a_marked_write_raises_interrupts_where_it_is_delivered) {
-    TestRing ring({.nodes = 3});
-    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
+TEST_F(RingDeliveryOfThree, a_marked_write_raises_interrupts_where_it_is_delivered) {
     b.memory.interrupts().watch(64, 4, Trigger::marked);
     c.memory.interrupts().watch(68, 4, Trigger::any_write);
     a.memory.interrupts().mark(64, 4);
@@ -225,24 +213,13 @@ TEST(RingDelivery, a_program_that_asks_for_its_bank_again_changes_nothing) {
     EXPECT_NE(ring.ring()->delivery().changes, changes);
 }
 
-/// Of a write that nobody waits for.
-std::int64_t time_of_write() {
-    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still());
-    constexpr std::uint32_t kWrites = 500;
-    const std::int64_t began = now_ns();
-    for (std::uint32_t i = 1; i <= kWrites; ++i) a.memory.post_word(64, i);
-    const std::int64_t took = now_ns() - began;
-    b.await(64, kWrites);
-    return took / kWrites;
-}
-
-TEST(RingDelivery, a_stream_waits_for_a_share_of_its_writes_only) {
-    // One that takes half of the wire's time, as under a sanitizer, can always be waited for.
-    const bool is_short = time_of_write() < 200;
-    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still());
+TEST_F(RingDeliveryOfStillPair, a_stream_waits_for_a_share_of_its_writes_only) {
     constexpr std::uint32_t kWrites = 500;  // less than the FIFO holds
+    const std::int64_t began = now_ns();
+    for (std::uint32_t i = 1; i <= kWrites; ++i) a.memory.post_word(68, i);
+    // One that takes half of the wire's time, as under a sanitizer, can always be waited for.
+    const bool is_short = (now_ns() - began) / kWrites < 200;
+    b.await(68, kWrites);
     ring.ring()->rank(1).needs_delivery = 1;
     allow_delivery(ring);
     unsigned brought = 0;
@@ -257,20 +234,8 @@ TEST(RingDelivery, a_stream_waits_for_a_share_of_its_writes_only) {
     b.await(64, kWrites);
 }
 
-TEST(RingDelivery, a_stream_comes_whole_where_a_program_loads_plainly) {
-    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
-    RingRank a(ring, 0), b(ring, 1);
-    b.memory.keep_applying(true);
-    for (std::uint32_t i = 1; i <= 20'000; ++i) {
-        a.wait_for_room(kWordBytes);
-        a.memory.post_word(64, i);
-    }
-    EXPECT_TRUE(eventually([&] { return in_bank(ring, 1, 64) == 20'000; }));
-}
-
-TEST(RingDelivery, an_engine_leaves_a_claimed_log_to_its_writer_and_takes_it_when_that_lets_go) {
-    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still());
+TEST_F(RingDeliveryOfStillPair,
+       an_engine_leaves_a_claimed_log_to_its_writer_and_takes_it_when_that_lets_go) {
     auto& claim = ring.ring()->log(0).header().deliverer;
     claim = a.member.incarnation();
     a.memory.post_word(64, 1);
@@ -331,9 +296,7 @@ TEST(RingDelivery, words_keep_their_order_while_writer_and_engine_take_turns) {
     runner.join();
 }
 
-TEST(RingDelivery, an_interrupt_is_raised_by_the_writer_where_nobody_runs_the_engine) {
-    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still());
+TEST_F(RingDeliveryOfStillPair, an_interrupt_is_raised_by_the_writer_where_nobody_runs_the_engine) {
     b.memory.interrupts().watch(64, 4, Trigger::any_write);
     ring.ring()->rank(1).needs_delivery = 1;
     allow_delivery(ring);
@@ -358,17 +321,7 @@ TEST(RingDelivery, a_program_with_a_descriptor_needs_delivery) {
     EXPECT_EQ(ring.ring()->rank(1).needs_delivery.load(), 1U);
 }
 
-TEST(RingDelivery, a_wire_that_takes_time_is_not_passed_by) {
-    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
-    RingRank a(ring, 0), b(ring, 1);
-    a.memory.post_word(0, 1);
-    EXPECT_FALSE(delivers(ring, 0));
-    b.await(0, 1);
-}
-
-TEST(RingDelivery, the_time_of_a_write_is_known_where_a_recorder_asks) {
-    TestRing ring({.nodes = 2});
-    RingRank a(ring, 0), b(ring, 1);
+TEST_F(RingDeliveryOfPair, the_time_of_a_write_is_known_where_a_recorder_asks) {
     LogReader log(ring.ring()->log(0), LogReader::Role::observer);
     ring.ring()->delivery().recorders.fetch_add(1);
     ring.ring()->delivery().note_change();
@@ -477,6 +430,22 @@ TEST(RingDelivery, a_rank_that_comes_back_goes_on_where_it_stopped) {
     }
 }
 
+constexpr std::uint32_t kFilled = 256;
+
+/// Writes so often that the log is used more than once, and nobody finds the words there.
+void fill(RingRank& a, const std::function<void()>& then) {
+    for (std::uint32_t i = 1; i <= 100'000; ++i, then()) {
+        a.wait_for_room(kWordBytes);
+        a.memory.post_word(i % kFilled * kWordBytes, i);
+    }
+}
+void expect_all_where_one_comes(const TestRing& ring) {
+    RingRank comes(ring, 2);
+    for (std::size_t w = 0; w < kFilled; ++w) {
+        EXPECT_EQ(comes.memory.load(w * kWordBytes), in_bank(ring, 0, w * kWordBytes)) << w;
+    }
+}
+
 TEST(RingDelivery, a_node_that_was_left_before_others_delivered_has_what_they_wrote) {
     TestRing ring({.nodes = 3});
     {
@@ -484,12 +453,7 @@ TEST(RingDelivery, a_node_that_was_left_before_others_delivered_has_what_they_wr
         std::optional<RingRank> leaves;
         leaves.emplace(ring, 2);
         leaves.reset();
-        // The log is used more than once, so that nobody finds these there.
-        for (std::uint32_t i = 1; i <= 100'000; ++i) {
-            a.wait_for_room(kWordBytes);
-            a.memory.post_word(i % 256 * kWordBytes, i);
-            checks.memory.progress();
-        }
+        fill(a, [&] { checks.memory.progress(); });
         a.flush();
         EXPECT_FALSE(delivers(ring, 0));
         a.memory.post_word(0, 1);
@@ -499,25 +463,16 @@ TEST(RingDelivery, a_node_that_was_left_before_others_delivered_has_what_they_wr
         a.memory.post_word(4, 1);
         EXPECT_TRUE(delivers(ring, 0));
     }
-    RingRank comes(ring, 2);
-    for (std::size_t w = 0; w < 256; ++w) {
-        EXPECT_EQ(comes.memory.load(w * kWordBytes), in_bank(ring, 0, w * kWordBytes)) << w;
-    }
+    expect_all_where_one_comes(ring);
 }
 
 TEST(RingDelivery, a_node_that_comes_when_all_others_have_left_has_what_they_wrote) {
     TestRing ring({.nodes = 3});
     {
         RingRank a(ring, 0);
-        for (std::uint32_t i = 1; i <= 100'000; ++i) {
-            a.wait_for_room(kWordBytes);
-            a.memory.post_word(i % 256 * kWordBytes, i);
-        }
+        fill(a, [] {});
     }
-    RingRank comes(ring, 2);
-    for (std::size_t w = 0; w < 256; ++w) {
-        EXPECT_EQ(comes.memory.load(w * kWordBytes), in_bank(ring, 0, w * kWordBytes));
-    }
+    expect_all_where_one_comes(ring);
 }
 
 TEST(RingDelivery, a_check_finds_a_write_that_is_published_twice) {

@@ -5,7 +5,7 @@
 
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/wire/timing.hpp"
-#include "tests/support/test_ring.hpp"
+#include "tests/rmem/link/ring/ring_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +21,7 @@ namespace rmem {
 namespace {
 
 using test::RingRank;
+using test::still;
 using test::TestRing;
 
 constexpr unsigned kNodes = 3;
@@ -74,14 +75,9 @@ private:
 
 TEST_P(RingDeliveryTime, of_a_word_that_its_writer_brings_is_not_before_the_wires) {
     TestRing ring({.nodes = kNodes, .timing = GetParam()});
-    RingOptions still;
-    still.helper = false;
-    RingRank a(ring, 0, still), b(ring, 1, still), c(ring, kLooker, still);
-    for (unsigned r = 0; r < kNodes; ++r) {
-        ring.ring()->rank(r).wants_each_write = 0;
-        ring.ring()->rank(r).needs_delivery = 1;
-    }
-    ring.ring()->delivery().note_change();
+    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, kLooker, still());
+    for (unsigned r = 0; r < kNodes; ++r) ring.ring()->rank(r).needs_delivery = 1;
+    test::allow_delivery(ring);
     const std::array<RingRank*, 2> writers{&a, &b};
     std::array<Looker, 2> others{Looker(ring, 0, 1), Looker(ring, 1, 0)};
     std::array<Looker, 2> looks{Looker(ring, kLooker, 0), Looker(ring, kLooker, 1)};
@@ -133,11 +129,7 @@ TEST_P(RingDeliveryTime, of_a_word_that_its_writer_brings_is_not_before_the_wire
 }
 
 INSTANTIATE_TEST_SUITE_P(On, RingDeliveryTime, ::testing::ValuesIn(profiles()),
-                         [](const auto& test) {
-                             std::string name = test.param;
-                             std::replace(name.begin(), name.end(), '-', '_');
-                             return name;
-                         });
+                         test::profile_case_name);
 
 }  // namespace
 }  // namespace rmem

@@ -3,7 +3,7 @@
 // What an engine does with what was written while it did not run.
 #include "rmem/base/random.hpp"
 #include "rmem/link/ring/engine.hpp"
-#include "tests/support/test_ring.hpp"
+#include "tests/rmem/link/ring/ring_fixture.hpp"
 
 #include <algorithm>
 #include <map>
@@ -14,16 +14,11 @@ namespace rmem {
 namespace {
 
 using test::RingRank;
+using test::stay_away;
 using test::still;
 using test::TestRing;
 
 constexpr unsigned kBacklogNodes = 5;
-
-void stay_away(std::int64_t ns) {
-    const std::int64_t end = now_ns() + ns;
-    while (now_ns() < end) {
-    }
-}
 
 /// When each write comes to a node by a model that has followed all of them.
 std::map<std::size_t, std::int64_t> arrivals_at(unsigned node, const TestRing& ring) {
@@ -122,11 +117,7 @@ TEST_P(Backlog, a_write_that_a_fault_delays_is_late_by_the_wire_however_long_it_
 
 INSTANTIATE_TEST_SUITE_P(Profiles, Backlog,
                          ::testing::Values("scramnet-burst", "scramnet-burst-plus", "gt200"),
-                         [](const auto& tested) {
-                             std::string name = tested.param;
-                             std::replace(name.begin(), name.end(), '-', '_');
-                             return name;
-                         });
+                         test::profile_case_name);
 
 }  // namespace
 }  // namespace rmem

@@ -10,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdint>
 
 namespace rmem {
@@ -23,15 +22,19 @@ using test::RingRank;
 using test::still;
 using test::TestRing;
 
-/// Of the log of rank 0.
-std::uint64_t head_of(const TestRing& ring) {
-    return ring.ring()->log(0).header().head;
+/// Three nodes that nobody runs but by calls, and whose writers may bring their writes.
+struct RingOutwardOfThree : ::testing::Test {
+    RingOutwardOfThree() { allow_delivery(ring); }
+    TestRing ring{{.nodes = 3, .timing = "scramnet-burst"}};
+    RingRank a{ring, 0, still()}, b{ring, 1, still()}, c{ring, 2, still()};
+};
+
+/// Whether all of rank 0's log has come round, as that node knows.
+bool has_all(const TestRing& ring, unsigned node = 0) {
+    return applied_of(*ring.ring(), node, 0) == ring.ring()->log(0).header().head;
 }
 
-TEST(RingOutward, a_flush_brings_what_is_under_way_to_nodes_that_nobody_runs) {
-    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
-    allow_delivery(ring);
+TEST_F(RingOutwardOfThree, a_flush_brings_what_is_under_way_to_nodes_that_nobody_runs) {
     for (std::uint32_t i = 1; i <= 20; ++i) {
         a.memory.post_word(64, i);
         ASSERT_TRUE(a.memory.flush(Deadline::in(kPatienceNs))) << i;
@@ -40,14 +43,11 @@ TEST(RingOutward, a_flush_brings_what_is_under_way_to_nodes_that_nobody_runs) {
 }
 
 /// As when a thread of the writer's process has run it, or the flush was kept from the processor.
-TEST(RingOutward, a_flush_brings_what_the_writers_own_engine_has_let_pass) {
-    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
-    allow_delivery(ring);
+TEST_F(RingOutwardOfThree, a_flush_brings_what_the_writers_own_engine_has_let_pass) {
     for (std::uint32_t i = 1; i <= 20; ++i) {
         a.memory.post_word(64, i);
         a.memory.post_word(68 + 4 * i, i);
-        a.await([&] { return applied_of(*ring.ring(), 0, 0) == head_of(ring); });
+        a.await([&] { return has_all(ring); });
         EXPECT_NE(in_bank(ring, 2, 64), i);
         if (i % 2 == 0) a.memory.post_word(64, i + 100);  // and what is under way
         ASSERT_TRUE(a.memory.flush(Deadline::in(kPatienceNs))) << i;
@@ -62,17 +62,14 @@ TEST(RingOutward, a_flush_brings_what_the_writers_own_engine_has_let_pass) {
 }
 
 /// Another may have written the word before: it would be stored over this write when its node runs.
-TEST(RingOutward, a_flush_does_not_overtake_what_others_wrote_before) {
-    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
-    allow_delivery(ring);
+TEST_F(RingOutwardOfThree, a_flush_does_not_overtake_what_others_wrote_before) {
     a.memory.post_word(64, 1);
     b.await(64, 1);
     b.memory.post_word(64, 2);
     EXPECT_FALSE(b.memory.flush(Deadline::in(5'000'000))) << "nobody runs nodes 0 and 2";
     a.await(64, 2);
     c.await(64, 2);
-    c.await([&] { return applied_of(*ring.ring(), 2, 0) == head_of(ring); });
+    c.await([&] { return has_all(ring, 2); });
     EXPECT_EQ(in_bank(ring, 2, 64), 2U);
     EXPECT_TRUE(b.memory.flush(Deadline::in(kPatienceNs)));
 }
@@ -89,8 +86,7 @@ TEST(RingOutward, only_nodes_that_sleep_are_brought_messages_and_nothing_behind_
         for (std::uint32_t i = 1; i <= 320; ++i) {
             a.wait_for_room(4);
             a.memory.post_word(kUser + 64, i);
-            if (i % 64 == 0)
-                a.await([&] { return applied_of(*ring.ring(), 0, 0) == head_of(ring); });
+            if (i % 64 == 0) a.await([&] { return has_all(ring); });
         }
     };
     const std::uint64_t before = b_has();
@@ -118,7 +114,7 @@ TEST(RingOutward, a_flush_takes_no_write_out_of_the_hands_of_a_running_engine) {
     for (const bool has_passed : {false, true}) {
         holder = as_b;
         a.memory.post_word(64, 7);
-        if (has_passed) a.await([&] { return applied_of(*ring.ring(), 0, 0) == head_of(ring); });
+        if (has_passed) a.await([&] { return has_all(ring); });
         EXPECT_FALSE(a.memory.flush(Deadline::in(5'000'000)));
         EXPECT_EQ(in_bank(ring, 1, 64), 0U);
         EXPECT_EQ(holder, as_b);

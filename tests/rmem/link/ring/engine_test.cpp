@@ -3,12 +3,11 @@
 #include "rmem/link/ring/engine.hpp"
 
 #include "rmem/base/random.hpp"
+#include "tests/rmem/link/ring/ring_fixture.hpp"
 #include "tests/support/broken.hpp"
-#include "tests/support/test_ring.hpp"
 
 #include <fmt/format.h>
 
-#include <barrier>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -34,49 +33,15 @@ namespace {
 
 using test::faulty;
 using test::RingRank;
-using test::RingSpec;
+using test::stay_away;
 using test::still;
 using test::TestRing;
-
-/// The time as a word on its way: the low half of the clock.
-std::uint32_t clock_word() {
-    return static_cast<std::uint32_t>(now_ns());
-}
+using test::word_record;
+using RingEngineOfStillPair = test::StillPair;
 
 // ---- Time
 
-TEST(RingEngine, a_write_is_never_early) {
-    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
-    std::vector<std::thread> threads;
-    std::barrier together(3);
-    // A slot of 546.7 ns, 247 ns in each node that it passes, and any time of waiting.
-    const auto least = [](unsigned hops) { return 546 + (hops - 1) * 247U; };
-    for (unsigned n = 0; n < 3; ++n) {
-        threads.emplace_back([&, n] {
-            RingRank me(ring, n);
-            together.arrive_and_wait();
-            for (int i = 0; i < 2000; ++i) {
-                me.memory.post_word(n * 4, clock_word());
-                me.memory.progress();
-                for (unsigned other = 0; other < 3; ++other) {
-                    if (other == n) continue;
-                    const std::uint32_t sent = me.memory.load(other * 4);
-                    if (sent == 0) continue;
-                    const std::uint32_t age = clock_word() - sent;
-                    ASSERT_GE(age, least((n + 3 - other) % 3))
-                        << "from node " << other << " at " << n;
-                }
-            }
-            together.arrive_and_wait();
-        });
-    }
-    for (auto& thread : threads) thread.join();
-    for (unsigned n = 0; n < 3; ++n) EXPECT_GE(ring.slot(n).propagation.quantile(0), least(1));
-}
-
-TEST(RingEngine, writes_that_their_writer_brings_are_not_missed_by_other_engines) {
-    TestRing ring({.timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still());
+TEST_F(RingEngineOfStillPair, writes_that_their_writer_brings_are_not_missed_by_other_engines) {
     auto& claim = ring.ring()->log(0).header().deliverer;
     claim = a.member.incarnation();
     a.memory.post_word(0, 1);
@@ -112,22 +77,9 @@ TEST(RingEngine, variable_packets_carry_a_block_in_less_wire_time_but_not_in_les
     EXPECT_GE(now_ns() - start, static_cast<std::int64_t>(kBytes) * 59) << "16.7 MB/s";
 }
 
-TEST(RingEngine, a_bank_stands_still_while_nobody_runs_its_engine) {
-    TestRing ring({.timing = "none"});
-    RingRank a(ring, 0, still()), b(ring, 1, still());
+TEST_F(RingEngineOfStillPair, what_fell_due_while_nobody_looked_is_counted_apart) {
     a.memory.post_word(0, 1);
-    EXPECT_EQ(b.memory.load(0), 0U);
-    b.memory.progress();
-    EXPECT_EQ(b.memory.load(0), 1U);
-}
-
-TEST(RingEngine, what_fell_due_while_nobody_looked_is_counted_apart) {
-    TestRing ring({.timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still());
-    a.memory.post_word(0, 1);
-    const std::int64_t due = now_ns() + 100'000;
-    while (now_ns() < due) {
-    }
+    stay_away(100'000);
     b.await(0, 1);
     EXPECT_EQ(ring.count(1, LinkCounter::late_by_host), 1U);
     EXPECT_EQ(ring.slot(1).lateness.count(), 0U);
@@ -173,9 +125,7 @@ TEST(RingEngine, a_write_in_time_on_the_wire_that_the_host_keeps_is_the_hosts_fa
     TestRing ring({.timing = "scramnet-burst", .bound_ns = 1'000'000});
     RingRank a(ring, 0, still()), b(ring, 1, still());
     a.memory.post_word(0, 1);
-    const std::int64_t late = now_ns() + 2'000'000;
-    while (now_ns() < late) {
-    }
+    stay_away(2'000'000);
     b.await(0, 1);
     EXPECT_EQ(ring.count(1, LinkCounter::bound_missed_by_host), 1U);
     EXPECT_EQ(ring.count(1, LinkCounter::bound_violations), 0U);
@@ -406,12 +356,7 @@ TEST(RingEngine, lost_writes_are_counted_as_faults) {
 
 // ---- Ranks that come back
 
-/// Until the engine acts on what is known of members, when it runs next.
-void await_tick() {
-    const std::int64_t due = now_ns() + 1'000'000;
-    while (now_ns() < due) {
-    }
-}
+constexpr std::int64_t kTickNs = 1'000'000;  // an engine acts each on what it knows of members
 
 TEST(RingEngine, a_rank_that_writes_again_before_the_wire_has_come_to_its_death_is_heard) {
     TestRing ring({.timing = "scramnet-burst"});
@@ -422,7 +367,7 @@ TEST(RingEngine, a_rank_that_writes_again_before_the_wire_has_come_to_its_death_
         b->memory.post_word(4, incarnation);
         a.await(4, incarnation);
         b.reset();
-        await_tick();
+        stay_away(kTickNs);
         a.memory.engine().look_at_members();
         a.memory.progress();  // once: the death is due in the run after this
     }
@@ -436,7 +381,7 @@ TEST(RingEngine, a_rank_that_writes_again_before_anybody_acts_on_its_death_is_he
     b->memory.post_word(4, 1);
     a.await(4, 1);
     b.reset();
-    await_tick();
+    stay_away(kTickNs);
     a.memory.engine().look_at_members();
     b.emplace(ring, 1U, still());
     for (std::uint32_t i = 1; i <= 8; ++i) b->memory.post_word(i * 4, 2);  // 5 ms of wire
@@ -444,21 +389,15 @@ TEST(RingEngine, a_rank_that_writes_again_before_anybody_acts_on_its_death_is_he
     for (std::uint32_t i = 1; i <= 8; ++i) a.await(i * 4, 2);
 }
 
-TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_that_is_heard) {
-    TestRing ring({.timing = "scramnet-burst"});
-    RingRank a(ring, 0, still()), b(ring, 1, still());
+TEST_F(RingEngineOfStillPair,
+       what_a_rank_wrote_before_it_was_noticed_and_published_after_that_is_heard) {
     LogWriter raw(ring.ring()->log(1));
-    LogRecord record;
-    record.words = 1;
-    record.offset = 4;
-    record.written_ns = now_ns();
-    await_tick();
+    const LogRecord before = word_record(4);
+    stay_away(kTickNs);
     a.memory.engine().run_for_fifo();  // takes the model to this time
     const std::uint32_t value = 1;
-    raw.append(record, &value);
-    record.offset = 8;
-    record.written_ns = now_ns();
-    raw.append(record, &value);
+    raw.append(before, &value);
+    raw.append(word_record(8), &value);
     a.await(8, 1);
     EXPECT_EQ(a.memory.load(4), 1U);
     EXPECT_EQ(ring.count(0, LinkCounter::lost_on_wire), 0U);
@@ -472,12 +411,8 @@ TEST(RingEngine, a_node_that_comes_applies_what_a_killed_rank_had_just_written) 
         const Membership killed(ring.ring(), {2, 2});
         ring.ring()->delivery().note_change();
         a.memory.progress();
-        LogRecord record;
-        record.words = 1;
-        record.offset = 4;
-        record.written_ns = now_ns();
         const std::uint32_t value = 1;
-        LogWriter(ring.ring()->log(2)).append(record, &value);
+        LogWriter(ring.ring()->log(2)).append(word_record(4), &value);
     }
     RingRank comes(ring, 1, still());
     comes.await(4, 1);
@@ -491,15 +426,10 @@ TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied)
     TestRing ring({.timing = "none"});
     RingRank a(ring, 0, still()), b(ring, 1);
     LogWriter raw(ring.ring()->log(0));
-    LogRecord record;
-    record.words = 1;
-    record.written_ns = now_ns();
-    record.offset = ring.config().bank_bytes();  // one word behind the bank
     const std::uint32_t value = 1;
-    raw.append(record, &value);
-    record.offset = 0;
+    raw.append(word_record(ring.config().bank_bytes()), &value);  // one word behind the bank
     b.await([&] { return ring.count(1, LinkCounter::records_refused) == 1; });
-    raw.append(record, &value);
+    raw.append(word_record(0), &value);
     b.await(0, 1);
 }
 

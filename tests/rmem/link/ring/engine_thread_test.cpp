@@ -3,11 +3,10 @@
 #include "rmem/link/ring/engine_thread.hpp"
 
 #include "rmem/ring/applied.hpp"
-#include "tests/support/test_ring.hpp"
+#include "tests/rmem/link/ring/ring_fixture.hpp"
 
 #include <chrono>
 #include <thread>
-#include <vector>
 
 namespace rmem {
 namespace {
@@ -15,43 +14,40 @@ namespace {
 using test::eventually;
 using test::kPatienceNs;
 using test::RingRank;
-using test::RingSpec;
 using test::TestRing;
 
-/// Each test runs on a ring without timing, and on one with.
-struct RingEngineThreadTest : ::testing::TestWithParam<const char*> {
+struct ThreeNodes {
     static constexpr std::size_t kUser = 65536;
-    TestRing ring{
-        RingSpec{.nodes = 3, .timing = GetParam(), .user_bytes = kUser, .system_bytes = 4096}};
+    explicit ThreeNodes(const std::string& timing)
+        : ring({.nodes = 3, .timing = timing, .user_bytes = kUser, .system_bytes = 4096}) {}
+    TestRing ring;
     RingRank a{ring, 0}, b{ring, 1}, c{ring, 2};
 
     std::uint32_t in_bank(unsigned node, std::size_t offset) const {
-        return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
-            ->load(std::memory_order_acquire);
+        return test::in_bank(ring, node, offset);
     }
     bool all_sleep() const {
         return eventually([&] { return ring.ring()->delivery().engines_asleep.load() == 3; });
     }
-    void write(RingRank& from, std::size_t offset, std::uint32_t value) {
-        from.wait_for_room(4);
-        from.memory.post_word(offset, value);
-        from.memory.commit();
+    void write(std::size_t offset, std::uint32_t value) {
+        a.wait_for_room(4);
+        a.memory.post_word(offset, value);
+        a.memory.commit();
     }
 };
-INSTANTIATE_TEST_SUITE_P(On, RingEngineThreadTest, ::testing::Values("none", "scramnet-burst"),
-                         [](const auto& test) {
-                             return std::string(test.param) == "none" ? "none" : "scramnet";
-                         });
 
-TEST_P(RingEngineThreadTest, threads_of_idle_processes_sleep) {
-    EXPECT_TRUE(all_sleep());
-}
+/// Each test runs on a ring without timing, and on one with.
+struct RingEngineThreadTest : ::testing::TestWithParam<std::string>, ThreeNodes {
+    RingEngineThreadTest() : ThreeNodes(GetParam()) {}
+};
+INSTANTIATE_TEST_SUITE_P(On, RingEngineThreadTest, ::testing::Values("none", "scramnet-burst"),
+                         test::profile_case_name);
 
 // Nobody calls but the writer: each bank is kept by its thread, from sleep to sleep.
 TEST_P(RingEngineThreadTest, the_first_write_wakes_them_and_they_sleep_again) {
     for (std::uint32_t round = 1; round <= 3; ++round) {
         ASSERT_TRUE(all_sleep());
-        write(a, 64, round);
+        write(64, round);
         for (const unsigned node : {1U, 2U}) {
             EXPECT_TRUE(eventually([&] { return in_bank(node, 64) == round; })) << node;
         }
@@ -61,10 +57,10 @@ TEST_P(RingEngineThreadTest, the_first_write_wakes_them_and_they_sleep_again) {
 // A protocol's words have readers that run their engines.
 TEST_P(RingEngineThreadTest, what_is_outside_the_memory_of_users_lets_them_sleep) {
     ASSERT_TRUE(all_sleep());
-    write(a, kUser + 64, 1);
+    write(kUser + 64, 1);
     EXPECT_EQ(ring.ring()->delivery().engines_asleep.load(), 3U);
     b.await(kUser + 64, 1);
-    write(a, 64, 2);
+    write(64, 2);
     EXPECT_TRUE(eventually([&] { return in_bank(2, 64) == 2; }));
     EXPECT_EQ(in_bank(2, kUser + 64), 1U) << "it was written before";
 }
@@ -74,7 +70,7 @@ TEST_P(RingEngineThreadTest, a_flush_needs_no_call_of_the_others) {
         if (round % 10 == 0) {
             ASSERT_TRUE(all_sleep());
         }
-        write(a, 64, round);
+        write(64, round);
         ASSERT_TRUE(a.memory.flush(Deadline::in(kPatienceNs)));
         EXPECT_EQ(in_bank(1, 64), round);
         EXPECT_EQ(in_bank(2, 64), round);
@@ -86,11 +82,11 @@ TEST_P(RingEngineThreadTest, a_program_that_loads_plainly_sees_writes_from_sleep
     b.memory.keep_applying(true);
     for (std::uint32_t round = 1; round <= 3; ++round) {
         ASSERT_TRUE(all_sleep());
-        write(a, 64, round);
+        write(64, round);
         EXPECT_TRUE(eventually([&] { return in_bank(1, 64) == round; }));
     }
     std::thread writer([&] {
-        for (std::uint32_t word = 1; word <= kWords; ++word) write(a, 128, word);
+        for (std::uint32_t word = 1; word <= kWords; ++word) write(128, word);
     });
     std::uint32_t seen = 0;
     EXPECT_TRUE(eventually([&] {
@@ -105,13 +101,14 @@ TEST_P(RingEngineThreadTest, a_program_that_loads_plainly_sees_writes_from_sleep
 }
 
 /// Each process that woke up for what others say to each other would compute the wire for itself.
-TEST(RingEngineThread, reads_nothing_that_writers_have_brought_while_its_node_slept) {
-    constexpr std::size_t kUser = 65536, kAt = kUser + 64;
+struct RingEngineThread : ::testing::Test, ThreeNodes {
+    RingEngineThread() : ThreeNodes("scramnet-burst") {}
+};
+
+TEST_F(RingEngineThread, reads_nothing_that_writers_have_brought_while_its_node_slept) {
+    constexpr std::size_t kAt = kUser + 64;
     constexpr std::uint32_t kWords = 2'000;
-    const TestRing ring(RingSpec{
-        .nodes = 3, .timing = "scramnet-burst", .user_bytes = kUser, .system_bytes = 4096});
-    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
-    ASSERT_TRUE(eventually([&] { return ring.ring()->delivery().engines_asleep.load() == 3; }));
+    ASSERT_TRUE(all_sleep());
     const LogArea log = ring.ring()->log(0);
     const auto has_come_round = [&] {
         return applied_of(*ring.ring(), 0, 0) == log.header().head.load();
@@ -119,8 +116,7 @@ TEST(RingEngineThread, reads_nothing_that_writers_have_brought_while_its_node_sl
     for (const unsigned r : {1U, 2U}) ring.ring()->attention()[r] = kAttentionAsleep;
     const std::uint64_t runs = c.memory.engine().runs();
     for (std::uint32_t word = 1; word <= kWords; ++word) {
-        a.wait_for_room(4);
-        a.memory.post_word(kAt, word);
+        write(kAt, word);
         if (word % 64 == 0) a.await(has_come_round);
     }
     EXPECT_EQ(c.memory.engine().runs(), runs);
@@ -139,8 +135,8 @@ TEST(RingEngineThread, reads_nothing_that_writers_have_brought_while_its_node_sl
 TEST_P(RingEngineThreadTest, a_full_log_wakes_those_behind) {
     constexpr std::uint32_t kWords = 3 * kLogBytes / kLogUnitBytes / 2;
     ASSERT_TRUE(all_sleep());
-    const std::uint32_t words = std::string(GetParam()) == "none" ? kWords : 4'000;
-    for (std::uint32_t word = 1; word <= words; ++word) write(a, 64, word);
+    const std::uint32_t words = GetParam() == "none" ? kWords : 4'000;
+    for (std::uint32_t word = 1; word <= words; ++word) write(64, word);
     EXPECT_TRUE(eventually([&] { return in_bank(2, 64) == words; }));
 }
 

@@ -3,10 +3,9 @@
 #include "rmem/link/ring/memory.hpp"
 
 #include "rmem/ring/segment.hpp"
+#include "tests/rmem/link/ring/ring_fixture.hpp"
 #include "tests/support/patterns.hpp"
-#include "tests/support/test_ring.hpp"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,37 +18,45 @@
 namespace rmem {
 namespace {
 
-using test::faulty;
 using test::kPatienceNs;
+using test::profile_case_name;
 using test::RingRank;
 using test::RingSpec;
+using test::still;
 using test::TestRing;
+using test::write_blocks;
 
-/// Every test runs on a ring without timing, with one-word packets and with variable packets.
-struct RingMemoryTest : ::testing::TestWithParam<const char*> {
-    static RingSpec spec(unsigned nodes = 2) { return {.nodes = nodes, .timing = GetParam()}; }
-    static bool instant() { return std::string(GetParam()) == "none"; }
+/// Every test runs on a ring without timing, with one-word packets and with variable packets. What
+/// all links do is in "tests/support/link_conformance.hpp".
+struct RingMemoryTest : ::testing::TestWithParam<std::string> {
+    static RingSpec spec(unsigned nodes = 2, unsigned ranks = 0) {
+        return {.nodes = nodes, .ranks = ranks, .timing = GetParam()};
+    }
+    static bool instant() { return GetParam() == "none"; }
+    /// More than the log holds, where that takes no time.
+    static unsigned blocks() { return instant() ? 3000 : 10; }
+    /// No engine runs for it, and no writer delivers to it.
+    static RingOptions slow() {
+        RingOptions options = still();
+        options.check_writers = true;
+        return options;
+    }
 };
-INSTANTIATE_TEST_SUITE_P(On, RingMemoryTest,
-                         ::testing::Values("none", "scramnet-burst", "scramnet-burst-plus",
-                                           "gt200"),
-                         [](const auto& test) {
-                             std::string name = test.param;
-                             std::replace(name.begin(), name.end(), '-', '_');
-                             return name;
-                         });
+/// A rank of each of two nodes, with helpers, or moved by calls alone.
+struct RingMemoryPair : RingMemoryTest {
+    TestRing ring{spec()};
+    RingRank a{ring, 0}, b{ring, 1};
+};
+struct RingMemoryStillPair : RingMemoryTest {
+    TestRing ring{spec()};
+    RingRank a{ring, 0, still()}, b{ring, 1, still()};
+};
+const auto kProfiles = ::testing::Values("none", "scramnet-burst", "scramnet-burst-plus", "gt200");
+INSTANTIATE_TEST_SUITE_P(On, RingMemoryTest, kProfiles, profile_case_name);
+INSTANTIATE_TEST_SUITE_P(On, RingMemoryPair, kProfiles, profile_case_name);
+INSTANTIATE_TEST_SUITE_P(On, RingMemoryStillPair, kProfiles, profile_case_name);
 
-TEST_P(RingMemoryTest, a_write_appears_in_every_other_bank) {
-    TestRing ring(spec(4));
-    RingRank a(ring, 0), b(ring, 1), c(ring, 2), d(ring, 3);
-    a.memory.post_word(64, 7);
-    EXPECT_EQ(a.memory.load(64), 7U) << "in the own bank at once";
-    for (RingRank* other : {&b, &c, &d}) other->await(64, 7);
-}
-
-TEST_P(RingMemoryTest, writes_of_any_size_arrive_whole) {
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
+TEST_P(RingMemoryPair, writes_of_any_size_arrive_whole) {
     std::uint32_t flag = 0;
     a.memory.write(256, nullptr, 0);
     EXPECT_EQ(ring.rank_count(0, LinkCounter::writes_sent), 0U);
@@ -64,9 +71,7 @@ TEST_P(RingMemoryTest, writes_of_any_size_arrive_whole) {
     }
 }
 
-TEST_P(RingMemoryTest, what_was_composed_in_the_own_bank_is_published) {
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
+TEST_P(RingMemoryPair, what_was_composed_in_the_own_bank_is_published) {
     const auto bytes = test::pattern(200, 1);
     std::memcpy(a.memory.own(512), bytes.data(), 200);
     a.memory.publish(512, 200);
@@ -75,9 +80,7 @@ TEST_P(RingMemoryTest, what_was_composed_in_the_own_bank_is_published) {
     EXPECT_EQ(test::first_difference({b.memory.data(512, 200), 200}, 1), 200U);
 }
 
-TEST_P(RingMemoryTest, a_post_is_one_write_where_the_wire_takes_no_time_and_two_where_it_does) {
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
+TEST_P(RingMemoryPair, a_post_is_one_write_where_the_wire_takes_no_time_and_two_where_it_does) {
     std::uint32_t flag = 0;
     for (const std::size_t count : {std::size_t{1}, std::size_t{2}, RingMemory::kMostPostWords}) {
         const std::size_t size = (count - 1) * 4;
@@ -96,10 +99,8 @@ TEST_P(RingMemoryTest, a_post_is_one_write_where_the_wire_takes_no_time_and_two_
 }
 
 /// The bank is read while others fill it: by the writer, an engine, or both.
-TEST_P(RingMemoryTest, a_reader_that_sees_the_flag_of_a_post_sees_what_lies_behind_it) {
+TEST_P(RingMemoryPair, a_reader_that_sees_the_flag_of_a_post_sees_what_lies_behind_it) {
     constexpr std::uint32_t kMany = 5'000;
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
     b.memory.keep_applying(true);
     std::jthread posting([&] {
         std::array<std::uint32_t, RingMemory::kMostPostWords> message{};
@@ -118,16 +119,12 @@ TEST_P(RingMemoryTest, a_reader_that_sees_the_flag_of_a_post_sees_what_lies_behi
     }
 }
 
-TEST_P(RingMemoryTest, a_lazy_write_arrives_without_a_commit) {
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
+TEST_P(RingMemoryPair, a_lazy_write_arrives_without_a_commit) {
     a.memory.write_lazy(4, 5);
     b.await(4, 5);
 }
 
-TEST_P(RingMemoryTest, the_end_of_a_word_that_is_written_in_part_is_the_own_banks) {
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
+TEST_P(RingMemoryPair, the_end_of_a_word_that_is_written_in_part_is_the_own_banks) {
     a.memory.post_word(8, 0x44332211);
     a.memory.write(8, "\xaa", 1);
     a.memory.commit();
@@ -185,34 +182,18 @@ TEST_P(RingMemoryTest, threads_of_four_nodes_see_each_nodes_writes_in_order_unde
     }
 }
 
-TEST_P(RingMemoryTest, flush_returns_when_every_node_has_the_writes) {
-    TestRing ring(spec(3));
-    RingRank a(ring, 0), b(ring, 1), c(ring, 2);  // b and c are moved by their helpers
-    for (std::uint32_t i = 1; i <= 100; ++i) a.memory.post_word(0, i);
-    a.flush();
-    EXPECT_EQ(b.memory.load(0), 100U);
-    EXPECT_EQ(c.memory.load(0), 100U);
-    EXPECT_EQ(ring.rank_count(0, LinkCounter::flushes), 1U);
-}
-
 TEST_P(RingMemoryTest, flush_gives_up_at_its_deadline) {
     TestRing ring(spec());
-    RingRank a(ring, 0, {});
-    RingOptions still;
-    still.helper = false;
-    RingRank b(ring, 1, still);  // nobody moves it
+    RingRank a(ring, 0), b(ring, 1, still());  // which nobody moves
     a.memory.post_word(0, 1);
     EXPECT_FALSE(a.memory.flush(Deadline::in(5'000'000)));
     EXPECT_TRUE(b.memory.flush(Deadline::in(kPatienceNs)));
     b.await(0, 1);
     a.flush();
+    EXPECT_EQ(ring.rank_count(0, LinkCounter::flushes), 1U) << "those that have succeeded";
 }
 
-TEST_P(RingMemoryTest, a_full_log_is_back_pressure_until_the_slowest_node_goes_on) {
-    TestRing ring(spec());
-    RingOptions still;
-    still.helper = false;
-    RingRank a(ring, 0, still), b(ring, 1, still);
+TEST_P(RingMemoryStillPair, a_full_log_is_back_pressure_until_the_slowest_node_goes_on) {
     const std::vector<std::byte> bytes(1024);
     std::uint32_t sent = 0;
     // Where there is a FIFO it fills now and then, and empties when the own node moves on: the log
@@ -258,12 +239,10 @@ TEST_P(RingMemoryTest, a_write_larger_than_the_log_arrives) {
 
 TEST_P(RingMemoryTest, a_sleeping_rank_is_woken_by_a_write) {
     TestRing ring(spec());
-    RingOptions still;
-    still.helper = false;
-    RingRank a(ring, 0, still);
+    RingRank a(ring, 0, still());
     for (std::uint32_t round = 1; round <= 20; ++round) {
         std::thread sleeper([&] {
-            RingRank b(ring, 1, still);
+            RingRank b(ring, 1, still());
             b.await(0, round);
         });
         while (ring.ring()->attention()[1].load() == 0) std::this_thread::yield();
@@ -283,22 +262,7 @@ TEST_P(RingMemoryTest, a_computing_ranks_bank_is_kept_by_its_helper) {
     EXPECT_TRUE(test::eventually([&] { return ring.count(1, LinkCounter::engine_takeovers) > 0; }));
 }
 
-TEST_P(RingMemoryTest, raw_loads_see_writes_while_the_helper_always_runs) {
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
-    b.memory.keep_applying(true);
-    for (std::uint32_t i = 1; i <= 100; ++i) {
-        a.memory.post_word(0, i);
-        EXPECT_TRUE(test::eventually([&] { return b.memory.load(0) == i; }));
-    }
-    b.memory.keep_applying(false);
-}
-
-TEST_P(RingMemoryTest, with_write_me_last_an_own_write_shows_when_it_has_come_round) {
-    TestRing ring(spec());
-    RingOptions still;
-    still.helper = false;
-    RingRank a(ring, 0, still), b(ring, 1, still);
+TEST_P(RingMemoryStillPair, with_write_me_last_an_own_write_shows_when_it_has_come_round) {
     a.memory.set_write_me_last(true);
     a.memory.post_word(0, 1);
     EXPECT_EQ(a.memory.load(0), 0U);
@@ -313,9 +277,7 @@ TEST_P(RingMemoryTest, with_write_me_last_an_own_write_shows_when_it_has_come_ro
 TEST_P(RingMemoryTest, with_write_me_last_an_own_write_waits_for_a_node_that_is_late) {
     constexpr std::int64_t kLongNs = 2'000'000;  // the wire has carried it by then
     TestRing ring(spec(3));
-    RingOptions still;
-    still.helper = false;
-    RingRank a(ring, 0, still), b(ring, 1, still), late(ring, 2, still);
+    RingRank a(ring, 0, still()), b(ring, 1, still()), late(ring, 2, still());
     a.memory.set_write_me_last(true);
     for (std::uint32_t i = 1; i <= 2; ++i) {
         a.memory.post_word(0, i);
@@ -330,27 +292,7 @@ TEST_P(RingMemoryTest, with_write_me_last_an_own_write_waits_for_a_node_that_is_
     }
 }
 
-TEST_P(RingMemoryTest, the_data_filter_sends_only_words_that_change) {
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
-    std::uint32_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    a.memory.write(64, words, sizeof words);
-    a.flush();
-    const auto sent = ring.rank_count(0, LinkCounter::bytes_sent);
-    a.memory.set_data_filter(true);
-    words[2] = 30;
-    words[6] = 70;
-    a.memory.write(64, words, sizeof words);
-    a.memory.post_word(64, 1);
-    EXPECT_EQ(ring.rank_count(0, LinkCounter::bytes_sent), sent + 8);
-    EXPECT_EQ(ring.rank_count(0, LinkCounter::writes_filtered), 7U);
-    a.flush();
-    EXPECT_EQ(std::memcmp(b.memory.data(64, sizeof words), words, sizeof words), 0);
-}
-
-TEST_P(RingMemoryTest, the_data_filter_lets_marked_words_pass) {
-    TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
+TEST_P(RingMemoryPair, the_data_filter_lets_marked_words_pass) {
     a.memory.interrupts().mark(64, 4);
     b.memory.interrupts().watch(64, 4, Trigger::marked);
     a.memory.set_data_filter(true);
@@ -364,25 +306,8 @@ TEST_P(RingMemoryTest, the_data_filter_lets_marked_words_pass) {
     EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), 1U);
 }
 
-TEST_P(RingMemoryTest, a_write_raises_interrupts_where_it_is_applied) {
-    TestRing ring(spec(3));
-    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
-    b.memory.interrupts().watch(0, 16, Trigger::any_write);
-    c.memory.interrupts().watch(8, 4, Trigger::marked);
-    a.memory.post_word(8, 5);
-    a.flush();
-    const auto interrupt = b.memory.interrupts().take();
-    ASSERT_TRUE(interrupt.has_value());
-    EXPECT_EQ(interrupt->offset, 8U);
-    EXPECT_EQ(interrupt->value, 5U);
-    EXPECT_EQ(interrupt->origin, 0U);
-    EXPECT_FALSE(c.memory.interrupts().take().has_value()) << "the write was not marked";
-}
-
 TEST_P(RingMemoryTest, two_ranks_of_one_node_share_its_bank_and_its_engine) {
-    RingSpec two = spec(2);
-    two.ranks = 4;
-    TestRing ring(two);
+    TestRing ring(spec(2, 4));
     std::barrier together(4);
     std::vector<std::thread> threads;
     for (unsigned r = 0; r < 4; ++r) {
@@ -407,11 +332,7 @@ TEST_P(RingMemoryTest, two_ranks_of_one_node_share_its_bank_and_its_engine) {
 TEST_P(RingMemoryTest, a_node_that_joins_late_finds_the_memory_as_the_others_have_it) {
     TestRing ring(spec(3));
     RingRank a(ring, 0);
-    const std::vector<std::byte> filler(1024);
-    for (int i = 0; i < (instant() ? 3000 : 10); ++i) {  // more than the log holds
-        a.wait_for_room(1024);
-        a.memory.write(8192, filler.data(), 1024);
-    }
+    write_blocks(a, blocks());
     a.memory.post_word(0, 1);
     RingRank b(ring, 1);
     a.memory.post_word(4, 2);
@@ -443,33 +364,9 @@ TEST_P(RingMemoryTest, a_node_that_joins_takes_memory_for_what_was_touched_alone
     EXPECT_EQ(RingRank(ring, 1).memory.load(middle), 7U);
 }
 
-TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_missed) {
-    TestRing ring(spec(2));
-    RingRank a(ring, 0);
-    {
-        RingRank b(ring, 1);
-        a.memory.post_word(0, 1);
-        b.await(0, 1);
-    }
-    const std::vector<std::byte> filler(1024);
-    a.memory.post_word(4, 2);
-    for (int i = 0; i < (instant() ? 3000 : 10); ++i) {
-        a.wait_for_room(1024);
-        a.memory.write(8192, filler.data(), 1024);
-    }
-    a.memory.post_word(8, 3);
-    RingRank b(ring, 1);
-    b.await(8, 3);
-    EXPECT_EQ(b.memory.load(0), 1U);
-    EXPECT_EQ(b.memory.load(4), 2U);
-}
-
 TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_wrote_before_it_was_killed) {
-    TestRing ring(spec(2));
-    RingOptions slow;  // no engine runs for it, and no writer delivers to it
-    slow.helper = false;
-    slow.check_writers = true;
-    RingRank b(ring, 1, slow);
+    TestRing ring(spec());
+    RingRank b(ring, 1, slow());
     test::Child killed([&] {
         RingRank a(ring.open(), {0, 0}, {});
         a.memory.post_word(0, 1);
@@ -490,13 +387,8 @@ TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_wrote_before_it_was_ki
 }
 
 TEST_P(RingMemoryTest, what_two_ranks_of_a_node_wrote_before_they_were_killed_keeps_its_order) {
-    RingSpec two_of_one = spec(2);
-    two_of_one.ranks = 4;
-    TestRing ring(two_of_one);
-    RingOptions slow;  // no engine runs for it, and no writer delivers to it
-    slow.helper = false;
-    slow.check_writers = true;
-    RingRank b(ring, 1, slow);
+    TestRing ring(spec(2, 4));
+    RingRank b(ring, 1, slow());
     test::Child killed([&] {
         const auto mapping = ring.open();
         RingRank first(mapping, {2, 0}, {}), second(mapping, {0, 0}, {});
