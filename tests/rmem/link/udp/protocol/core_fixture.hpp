@@ -204,6 +204,10 @@ public:
     bool becomes_whole(std::int64_t within = 1000 * kMillisecond) {
         return run_until([this] { return is_whole(); }, within);
     }
+    void expect_to_become_whole_with_equal_banks() {
+        EXPECT_TRUE(becomes_whole()) << describe();
+        expect_equal_banks();
+    }
     bool becomes_member(unsigned node, std::int64_t within = 2 * kFormNs) {
         return run_until([&] { return all[node]->core.is_member(); }, within);
     }

@@ -95,8 +95,7 @@ TEST(CoreInParts, a_node_that_was_given_what_its_donor_never_had_begins_again) {
     EXPECT_EQ(ring[2].words, ring[3].words);
     EXPECT_FALSE(ring[1].core.is_member());
     ring.silent.clear();
-    ASSERT_TRUE(ring.becomes_whole()) << ring.describe();
-    ring.expect_equal_banks();
+    ring.expect_to_become_whole_with_equal_banks();
 }
 
 /// Node 3 has met all but the donor, which undoes what node 2 writes. It gets node 2's write from
@@ -124,9 +123,8 @@ TEST(CoreInParts, a_blank_part_that_others_gave_something_of_is_blank_no_more) {
     ring.kill(2);
     ASSERT_TRUE(ring.run_until([&] { return ring[3].words[5] == 7; }, 300 * kMillisecond));
     ring.silent.clear();
-    ASSERT_TRUE(ring.becomes_whole()) << ring.describe();
+    ring.expect_to_become_whole_with_equal_banks();
     EXPECT_EQ(ring[3].words[5], 0U);
-    ring.expect_equal_banks();
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 namespace rmem::udp {
 using Bytes = std::vector<std::byte>;
 
+inline constexpr std::size_t kTagKindAt = 5;
 inline constexpr std::uint64_t kRing = 0x0123'4567'89ab'cdef;
 
 inline Header some_header() {

@@ -12,7 +12,6 @@ namespace {
 
 using test::DatagramWalk;
 
-constexpr std::size_t kTagKindAt = 5;
 constexpr std::size_t kOriginAt = 6;
 constexpr std::size_t kRingAt = 8;
 
@@ -68,24 +67,13 @@ TEST_F(UdpDatagram, sections_cut_anywhere_are_taken_at_their_ends_only) {
     }
 }
 
-TEST_F(UdpDatagram, every_bit_flipped_gives_no_overrun) {
-    write_all_types();
-    Bytes bytes = finished();
-    const auto whole = DatagramWalk::run(bytes, kRing, kDefaultPayload);
-    ASSERT_EQ(whole.refusal, Refusal::none);
-    EXPECT_EQ(whole.sections, 15U);
-    EXPECT_EQ(whole.words, 7U);
-    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-        const auto flip = static_cast<std::byte>(1U << bit % 8);
-        bytes[bit / 8] ^= flip;
-        EXPECT_NO_THROW(DatagramWalk::run(bytes, kRing, kDefaultPayload)) << "bit " << bit;
-        bytes[bit / 8] ^= flip;
-    }
-}
-
 TEST_F(UdpDatagram, random_changes_behind_a_right_header_give_no_overrun) {
     write_all_types();
     const Bytes whole = finished();
+    const auto walk = DatagramWalk::run(whole, kRing, kDefaultPayload);
+    ASSERT_EQ(walk.refusal, Refusal::none);
+    EXPECT_EQ(walk.sections, 15U);
+    EXPECT_EQ(walk.words, 7U);
     std::mt19937 random(1);
     for (unsigned round = 0; round < 20'000; ++round) {
         Bytes bytes = whole;

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace rmem::udp {

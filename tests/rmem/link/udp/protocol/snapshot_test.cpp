@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <initializer_list>
-#include <map>
 #include <vector>
 
 namespace rmem::udp {
@@ -316,18 +314,6 @@ TEST(Snapshot, is_requested_alone_and_less_often_while_nothing_comes) {
     while (joining.request(now)) ++requests;
     EXPECT_GT(requests, 1U) << "several again";
     EXPECT_LE(requests, kMostRequests);
-}
-
-TEST(Snapshot, takes_no_chunk_without_its_vector) {
-    Pair pair(kPartWords, 5);
-    auto& [donor, joiner, taker, joining] = pair;
-    ASSERT_TRUE(joining.request(0));
-    joining.answer_next();
-    joining.to_joiner.erase(joining.to_joiner.begin());  // the vector
-    joining.take_all();
-    EXPECT_EQ(taker.parts_here(), 0U);
-    EXPECT_FALSE(joining.request(1));
-    EXPECT_TRUE(joining.request(100'000'000)) << "asked for again in time";
 }
 
 TEST(Snapshot, takes_what_another_joiner_has_asked_for_and_what_comes_late) {
