@@ -4,19 +4,12 @@
 #
 # bench/run judges as it says, takes every rhythm of every system that is built, and leaves nothing.
 # How fast anything is, is no question here.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
-fail() {
-    echo "FAILED: $1"
-    [[ -z ${2:-} ]] || tail -30 "$2"
-    exit 1
-}
-
-command -v python3 >/dev/null || { echo "skipped: there is no python3"; exit 77; }
+need python3
 python3 -B "$RMEM_SOURCE_DIR/tests/bench/report_test.py" || fail "the report"
-[[ -x $RMEM_BUILD_DIR/bench/bench-rmem ]] || { echo "skipped: all_benches is not built"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+[[ -x $RMEM_BUILD_DIR/bench/bench-rmem ]] || skip "all_benches is not built"
 bench() { timeout 300 python3 -B "$RMEM_SOURCE_DIR/bench/run" "$@" --build "$RMEM_BUILD_DIR"; }
 
 # --- what it says without measuring

@@ -6,15 +6,10 @@
 # installs them; builds a C and a C++ user of them, which run without a shared library of ours; and
 # asks for a component that was left out. A build without the packages of MPI says so, at
 # configuration, at installation and in the launchers.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 here=$RMEM_SOURCE_DIR/tests/consumer
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() {
-    echo "$*"
-    exit 1
-}
 
 cmake -S "$RMEM_SOURCE_DIR" -B "$work/rmem" -G Ninja \
     -DBUILD_SHARED_LIBS=OFF -DCMAKE_INSTALL_PREFIX="$work/installed" \

@@ -3,17 +3,19 @@
 # ctest: check
 # What a user can meet stands in the manual: every command, option, variable, error and function;
 # and what the manual has of these exists. Each is found by its own name.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 cd "$RMEM_SOURCE_DIR"
 
 missing=0
-# says <file> <word> <what it is>: fails unless the file has the word.
-says() {
-    if ! grep -qwF -e "$2" "$1"; then
-        echo "FAILED: $1 says nothing of $3 $2"
-        missing=1
-    fi
+misses() {
+    echo "FAILED: $1"
+    missing=1
 }
+# says <file> <word> <what it is>: fails unless the file has the word.
+says() { grep -qwF -e "$2" "$1" || misses "$1 says nothing of $3 $2"; }
+# found <least> <what> <words>: there are as many at least, or they are looked for wrongly.
+found() { [[ $(wc -w <<<"$3") -ge $1 ]] || fail "found no $2"; }
 
 # names_of <page>: those of its NAME section.
 names_of() {
@@ -21,15 +23,12 @@ names_of() {
 }
 
 errors=$(sed -n 's/.*return "\([a-z-]*\)";.*/\1/p' rmem/error.cpp | grep -v '^unknown$')
-[[ $(wc -w <<<"$errors") -ge 17 ]] || {
-    echo "FAILED: found no error names in rmem/error.cpp"
-    exit 1
-}
+found 17 "error names in rmem/error.cpp" "$errors"
 for name in $errors; do
     says docs/man/rmem-errors.7 ".It Li $name" "the error"
 done
 codes=$(grep -o '\bRMEM_E[A-Z]* *= *-' rmem/codes.h | grep -o '_E[A-Z]*')
-[[ $(wc -w <<<"$codes") -ge 11 ]] || { echo "FAILED: found no codes in rmem/codes.h"; exit 1; }
+found 11 "codes in rmem/codes.h" "$codes"
 for code in $codes; do
     says docs/man/rmem-errors.7 ".It Dv RMEM$code , BBP$code" "the code"
     says docs/man/rmem_strerror.3 "RMEM$code" "the code"
@@ -45,19 +44,14 @@ variables=$({
     grep -hoE '\$\{?RMEM_[A-Z_]+' mpi_channel/mpirun-bbp* rmem/instrumented/rmem-cc.in |
         grep -oE 'RMEM_[A-Z_]+'
 } | grep -vxE 'RMEM_(AT_MARK|REACH|ON_HOST)' | sort -u)
-[[ $(wc -w <<<"$variables") -ge 35 ]] || {
-    echo "FAILED: found no variables in the sources"
-    exit 1
-}
+found 35 "variables in the sources" "$variables"
 for variable in $variables; do
     says docs/man/rmem.7 ".It Ev $variable" "the variable"
 done
 documented=$(sed -n 's/^\.It Ev \(RMEM_[A-Z0-9_]*\).*/\1/p' docs/man/*.[137] | sort -u)
 for variable in $documented; do
-    if ! grep -qxF "$variable" <<<"$variables"; then
-        echo "FAILED: docs/man has the variable $variable, which nothing reads"
-        missing=1
-    fi
+    grep -qxF "$variable" <<<"$variables" ||
+        misses "docs/man has the variable $variable, which nothing reads"
 done
 
 # What is read is known to the check for misspelt variables.
@@ -73,29 +67,22 @@ functions=$({
         grep -oE '\b((FM|GAMMA|DP|MU)_API|static inline) [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
     python3 -B tests/support/card_calls.py --names
 } | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)
-[[ $(wc -w <<<"$functions") -ge 110 ]] || {
-    echo "FAILED: found no functions in the headers"
-    exit 1
-}
+found 110 "functions in the headers" "$functions"
 # functions_of <page>: its names, but those of a library and of a class.
 functions_of() {
     names_of "$1" | { grep -vxE "rmem_node|rmem::Node|$(basename "$1" .7)" || true; }
 }
 names=$(for page in docs/man/*.[37]; do functions_of "$page"; done | sort -u)
 for function in $(comm -23 <(echo "$functions") <(echo "$names")); do
-    echo "FAILED: no page in docs/man has the function $function in its NAME section"
-    missing=1
+    misses "no page in docs/man has the function $function in its NAME section"
 done
 for name in $(comm -13 <(echo "$functions") <(echo "$names")); do
-    echo "FAILED: docs/man has the function $name, which no header has"
-    missing=1
+    misses "docs/man has the function $name, which no header has"
 done
 for page in docs/man/*.[37]; do
     for name in $(functions_of "$page" | grep _); do
-        if ! grep -qE "\b(Fn|Fo) $name\b" "$page"; then
-            echo "FAILED: $page has $name in its NAME section, and says nothing of it"
-            missing=1
-        fi
+        grep -qE "\b(Fn|Fo) $name\b" "$page" ||
+            misses "$page has $name in its NAME section, and says nothing of it"
     done
 done
 
@@ -104,10 +91,7 @@ python3 -B tests/support/card_calls.py || missing=1
 # Of the class rmem::Node: what is declared between `public:` and `private:` and begins a line.
 members=$(sed -n '/^class RMEM_API Node/,/^private:/p' rmem/node.hpp |
     sed -nE 's/^    [A-Za-z].* \*?([a-z_]+)\(.*/\1/p' | sort -u)
-[[ $(wc -w <<<"$members") -ge 25 ]] || {
-    echo "FAILED: found no members of Node in rmem/node.hpp"
-    exit 1
-}
+found 25 "members of Node in rmem/node.hpp" "$members"
 for member in $members; do
     says docs/man/rmem_node.3 ".Fn $member" "the member"
 done
@@ -120,31 +104,22 @@ for page in docs/man/*.[137]; do
     for name in $(names_of "$page"); do
         [[ $name != "${own%.*}" ]] || continue
         link=$RMEM_BUILD_DIR/man/$name.${section/7/3}
-        if [[ ! -e $link || $(<"$link") != ".so man$section/$own" ]]; then
-            echo "FAILED: $name is in the NAME section of $page, and has no link to it: $link"
-            missing=1
-        fi
+        [[ -e $link && $(<"$link") == ".so man$section/$own" ]] ||
+            misses "$name is in the NAME section of $page, and has no link to it: $link"
     done
     # As groff renders them, which `man` is: cells that are wrapped go below the wrong column.
     if grep -q '^\.Bl -column' "$page"; then
-        echo "FAILED: $page has a table of columns, which are not wrapped; make it a list of tags"
-        missing=1
+        misses "$page has a table of columns, which are not wrapped; make it a list of tags"
     fi
 done
 
 rmem=$RMEM_BUILD_DIR/tools/rmem
 if [[ -x $rmem ]]; then
     commands=$("$rmem" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-    [[ $(wc -w <<<"$commands") -ge 9 ]] || {
-        echo "FAILED: found no commands in rmem --help"
-        exit 1
-    }
+    found 9 "commands in rmem --help" "$commands"
     for command in $commands; do
-        if ! grep -qxE "\.Nm rmem-$command( ,)?" docs/man/*.1 &&
-            ! grep -qE "\.Nm rmem $command\$" docs/man/*.1; then
-            echo "FAILED: no page in docs/man has rmem-$command in its NAME section"
-            missing=1
-        fi
+        grep -qxE "\.Nm rmem-$command( ,)?|.*\.Nm rmem $command" docs/man/*.1 ||
+            misses "no page in docs/man has rmem-$command in its NAME section"
         # bench has many options, which its --help explains.
         [[ $command == bench || $command == demo ]] && continue
         for option in $("$rmem" "$command" --help | grep -oE '^  (-[a-z],)?--[a-z0-9-]+' |
@@ -152,10 +127,8 @@ if [[ -x $rmem ]]; then
             case $option in
                 --help | --label) ;; # rmem(1) has the one, the other is --no-label
                 *)
-                    if ! grep -qE "Fl -${option#--}( |\$)" docs/man/rmem-*.1; then
-                        echo "FAILED: no page has the option $option of rmem $command"
-                        missing=1
-                    fi
+                    grep -qE "Fl -${option#--}( |\$)" docs/man/rmem-*.1 ||
+                        misses "no page has the option $option of rmem $command"
                     ;;
             esac
         done

@@ -2,26 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check
 # The manual pages are well-formed, refer to pages that exist, and their programs compile and run.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 cd "$RMEM_SOURCE_DIR/docs/man"
 
-if ! command -v mandoc >/dev/null; then
-    echo "skipped: there is no mandoc here"
-    exit 77
-fi
+need mandoc
 # Whether a referenced page is found depends on what is installed; that is checked below.
-complaints=$(mandoc -T lint -- *.[137] 2>/dev/null | grep -v 'referenced manual not found' || true)
-if [[ -n $complaints ]]; then
-    echo "FAILED: mandoc -T lint complains:"
-    echo "$complaints"
-    exit 1
-fi
+mandoc -T lint -- *.[137] 2>/dev/null | grep -v 'referenced manual not found' >"$output" || true
+[[ ! -s $output ]] || fail "mandoc -T lint complains"
 
 references=$(sed -nE "s/^(\.It )?\.?Xr ([^ ]+) ([0-9]).*/\2 \3/p" -- *.[137] | sort -u)
-[[ $(wc -l <<<"$references") -ge 20 ]] || {
-    echo "FAILED: found no references in the pages"
-    exit 1
-}
+[[ $(wc -l <<<"$references") -ge 20 ]] || fail "found no references in the pages"
 failed=0
 while read -r name section; do
     [[ $section == 2 || -e $name.$section ]] && continue
@@ -31,8 +22,6 @@ while read -r name section; do
 done <<<"$references"
 [[ $failed == 0 ]] || exit 1
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # Programs stand in `.Bd -literal` and have a main; backslashes are written \e there. One that
 # includes a header of C++ is C++. A literal that begins with `$ rmem run` is how the page's program
 # is run, and what it prints, in any order.
@@ -49,10 +38,7 @@ for page in *.[37]; do
         inside { gsub(/\\e/, "\\"); sub(/^\\&/, ""); text = text $0 "\n" }' "$page"
 done
 programs=("$work"/*.c "$work"/*.cpp)
-if [[ ${#programs[@]} -lt 13 ]]; then
-    echo "FAILED: only ${#programs[@]} programs found in the pages"
-    exit 1
-fi
+[[ ${#programs[@]} -ge 13 ]] || fail "only ${#programs[@]} programs found in the pages"
 
 # What a program includes of the ports and cards it is linked with.
 libraries=(-L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem")
@@ -69,11 +55,8 @@ export XDG_RUNTIME_DIR=$work
 export RMEM_MUNET=$work/munet
 "$RMEM_BUILD_DIR/tools/rmem" node --munet --quiet --ring "manual-$$" &
 daemon=$!
-trap 'kill "$daemon" && wait "$daemon"; rm -rf "$work"' EXIT
-for _ in $(seq 200); do
-    [[ -S $RMEM_MUNET ]] && break
-    sleep 0.05
-done
+at_end() { kill "$daemon" && wait "$daemon"; }
+await "the daemon" test -S "$RMEM_MUNET"
 
 # build <program>: what is left is the executable, without the suffix.
 build() {
@@ -113,5 +96,5 @@ for program in "${programs[@]}"; do
         failed=1
     fi
 done
-[[ $shown -ge 3 ]] || { echo "FAILED: found $shown pages that show what they print"; exit 1; }
-exit $failed
+[[ $shown -ge 3 ]] || fail "found $shown pages that show what they print"
+((failed == 0))

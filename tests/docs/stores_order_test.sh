@@ -3,16 +3,12 @@
 # ctest: check
 # Programs of the pages that store plainly send their flag last, whatever compiler and optimisation
 # they are built with: their stores are recorded as they travel.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 source=$RMEM_SOURCE_DIR
 export PATH=$RMEM_BUILD_DIR/tools:$PATH LD_LIBRARY_PATH=$RMEM_BUILD_DIR/rmem RMEM_STORES=exact
-[[ $(uname -m) == x86_64 ]] || {
-    echo "skipped: stores are captured exactly on x86-64 only"
-    exit 77
-}
+[[ $(uname -m) == x86_64 ]] || skip "stores are captured exactly on x86-64 only"
 
 # The guide's, whose flag is its first word; and the manual's, whose flag follows a double.
 awk '/^\/\* cockpit.c/ { on = 1 } /^```/ { on = 0 } on' \

@@ -13,14 +13,6 @@ prints_the_papers_figures() {
     expect "$work/figures" "16000"
 }
 
-refuses_three_ranks() {
-    if ranks "$1" 3 fm-pingpong >"$work/three" 2>&1; then
-        echo "FAILED: three ranks were accepted"
-        exit 1
-    fi
-    expect "$work/three" "takes two ranks, not 3"
-}
-
 on_every_link prints_the_papers_figures
 shows_progress "latency us" fm-pingpong --rounds 1001
-refuses_three_ranks direct
+refuses "takes two ranks, not 3" direct 3 fm-pingpong

@@ -8,10 +8,8 @@ source "$RMEM_SOURCE_DIR/tests/support/examples.sh"
 comes_in_order() {
     ranks "$1" 3 frames 200 >"$work/frames"
     expect "$work/frames" "200 frames of 16 words"
-    [[ $(grep -c "stopped by node 0" "$work/frames") -eq 2 ]] || {
-        cat "$work/frames"
-        exit 1
-    }
+    [[ $(grep -c "stopped by node 0" "$work/frames") -eq 2 ]] ||
+        fail "not both were stopped: $(cat "$work/frames")"
 }
 
 on_every_link comes_in_order

@@ -30,10 +30,7 @@ any_division_gives_the_same_bits() {
 
 stops_at_the_same_residual() {
     same_as_serial "$1" 3 --rows 20 --columns 20 --steps 100000 --residual-every 10 --tolerance 0.01
-    if grep -q ' 100000 steps' "$work/ranks"; then
-        echo "FAILED: the residual never stopped it"
-        exit 1
-    fi
+    if grep -q ' 100000 steps' "$work/ranks"; then fail "the residual never stopped it"; fi
 }
 
 on_every_link any_division_gives_the_same_bits

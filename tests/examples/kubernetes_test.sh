@@ -6,8 +6,6 @@
 # of the lab which learn each other's names only after the programs have begun, are a ring.
 # shellcheck source=tests/support/lab.sh
 source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
-work=$(mktemp -d)
-trap 'end_test; rm -rf "$work"' EXIT
 
 python3 -c 'import yaml' 2>"$output" || skip "python3 has no yaml"
 # Prints the settings of the pods, and writes what they run.

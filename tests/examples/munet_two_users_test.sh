@@ -32,22 +32,17 @@ as() { # user, command...
     fi
 }
 started=()
-end() {
+at_end() {
     kill "${started[@]}" 2>/dev/null || true
     wait
-    rm -rf "$folder"
 }
-trap end EXIT
 
 "${daemon[@]}" 2>"$folder/log" &
 started+=($!)
-for _ in $(seq 200); do [ -S "$socket" ] && break; sleep 0.05; done
-if ! as 61001 test -x "$program"; then
-    echo "skipped: user 61001 cannot reach $program"
-    exit 77
-fi
+await "the daemon" test -S "$socket"
+as 61001 test -x "$program" || skip "user 61001 cannot reach $program"
 as 61001 "$program" >"$folder/echo" &
-for _ in $(seq 200); do grep -q "I am" "$folder/echo" && break; sleep 0.05; done
+await "the first user" grep -q "I am" "$folder/echo"
 as 61002 "$program" 0 0 >"$folder/table"
 wait $!
 cat "$folder/table"

@@ -13,15 +13,7 @@ comes_back_intact() {
     expect "$work/large" "50 round trips of 100000 bytes, every one intact"
 }
 
-refuses_three_ranks() {
-    if ranks "$1" 3 pingpong >"$work/three" 2>&1; then
-        echo "FAILED: three ranks were accepted"
-        exit 1
-    fi
-    expect "$work/three" "takes two ranks, not 3"
-}
-
 on_every_link comes_back_intact
-refuses_three_ranks direct
+refuses "takes two ranks, not 3" direct 3 pingpong
 "$programs/pingpong" --help >"$work/help"
 expect "$work/help" "round trips that are measured"

@@ -10,10 +10,8 @@ export LC_ALL=C
 shopt -s nullglob
 cat /dev/null /usr/share/common-licenses/* /usr/share/doc/*/copyright 2>"$work/errors" |
     head -c 3000000 >"$work/text" || true
-if (($(wc -c <"$work/text") < 1000000)); then
-    echo "skipped: less than 1 MB of text in /usr/share/common-licenses and /usr/share/doc"
-    exit 77
-fi
+(($(wc -c <"$work/text") >= 1000000)) ||
+    skip "less than 1 MB of text in /usr/share/common-licenses and /usr/share/doc"
 
 uniq_counts() {
     tr -s '[:space:]' '\n' <"$1" | sed '/^$/d' | sort | uniq -c | awk '{ print $1, $2 }'

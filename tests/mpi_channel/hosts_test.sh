@@ -11,7 +11,6 @@
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 # shellcheck source=tests/support/lab.sh
 source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
-trap 'end_test; rm -rf "$work"' EXIT
 
 # mpi_traffic sends one message of that size to another host; what launchers, and ranks' last
 # words, need is less than that.

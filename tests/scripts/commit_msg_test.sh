@@ -1,20 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What the hook refuses, and what it lets pass.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 hook=$RMEM_SOURCE_DIR/scripts/lib/commit-msg
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 check() { # <passes: 0 or 1> <message> [what is said]
     local status=0
     printf '%b\n' "$2" >"$work/message"
-    "$hook" "$work/message" 2>"$work/said" || status=$?
-    if [[ $status != "$1" || $(<"$work/said") != *"${3:-}"* ]]; then
-        echo "status $status for: $2"
-        cat "$work/said"
-        exit 1
-    fi
+    "$hook" "$work/message" 2>"$output" || status=$?
+    [[ $status == "$1" && $(<"$output") == *"${3:-}"* ]] || fail "status $status for: $2"
 }
 
 subject='ring, link/udp: let a writer go on'

@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # scripts/figures: the page of today's figures is up to date, and a wrong row is refused by name.
-set -euo pipefail
-for tool in python3 git; do
-    command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
-done
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
+need python3 git
 
+# `output` is the text itself here.
 fail() {
-    printf 'failed: %s\n%s\n' "$1" "$output"
+    printf '%s\nFAILED: %s\n' "$output" "$1"
     exit 1
 }
 

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # scripts/lib/progress on what a build and a test run print.
-set -euo pipefail
-command -v python3 >/dev/null || { echo "skipped: there is no python3"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
+need python3
 progress=$RMEM_SOURCE_DIR/scripts/lib/progress
 
 fail() {

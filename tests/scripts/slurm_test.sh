@@ -7,8 +7,6 @@
 # examples/slurm/ring.sbatch. A job that is cancelled or killed leaves nothing on any host.
 # shellcheck source=tests/support/lab.sh
 source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
-work=$(mktemp -d)
-trap 'end_test; rm -rf "$work"' EXIT
 
 readonly host=rmem-${name//_/-} pingpong=$RMEM_BUILD_DIR/examples/pingpong
 readonly traffic=$RMEM_BUILD_DIR/tests/lab-traffic example=$RMEM_SOURCE_DIR/examples/slurm

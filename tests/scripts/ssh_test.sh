@@ -6,8 +6,6 @@
 # place, on three hosts of the lab which share nothing but files and a network.
 # shellcheck source=tests/support/lab.sh
 source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
-work=$(mktemp -d)
-trap 'end_test; rm -rf "$work"' EXIT
 
 need_namespaces ip nft unshare
 ldconfig -p | grep libfabric >"$output" || skip "there is no libfabric"

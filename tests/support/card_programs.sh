@@ -8,8 +8,9 @@
 #   succeed <words>...            a client with each of these, all at once; what each prints is then
 #                                 in $work/0, $work/1, …
 #   stop_nodes
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
-work=$(mktemp -d)
 nodes=()
 rings=0
 stop_nodes() {
@@ -19,11 +20,7 @@ stop_nodes() {
     done
     nodes=()
 }
-trap 'stop_nodes; rm -rf "$work"' EXIT
-fail() {
-    echo "$*"
-    exit 1
-}
+at_end() { stop_nodes; }
 
 # See tests/support/programs/card_client.h.
 compile() {
@@ -45,10 +42,7 @@ keep_nodes() {
         nodes+=($!)
     done
     for unit in $(seq 0 $(($2 - 1))); do
-        for _ in $(seq 600); do
-            [[ -s $work/rmem/unit-$unit ]] && break
-            sleep 0.05
-        done
+        await "unit $unit" test -s "$work/rmem/unit-$unit"
     done
 }
 

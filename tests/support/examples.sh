@@ -1,23 +1,20 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# For the tests of examples/: source it first. It makes the folder `work` and removes it at the end.
+# For the tests of examples/: source it first.
 #
 #   on_every_link <function>    calls `<function> <link>` for each link; the ring keeps no timing
 #   ranks <link> <n> <program> <argument>...    runs the example under `rmem run`
 #   expect <file> <sentence>    fails unless a line of the file holds the sentence
+#   refuses <sentence> <link> <n> <program> <argument>...    fails unless the ranks end with another
+#   code than 0, and say that
 #   shows_progress <sentence> <program> <argument>...    fails unless that is seen while two ranks
 #   of it still run
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 rmem=$RMEM_BUILD_DIR/tools/rmem
 programs=$RMEM_BUILD_DIR/examples
-if [[ ! -x $rmem || ! -d $programs ]]; then
-    echo "skipped: this build has no rmem command or no examples"
-    exit 77
-fi
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+[[ -x $rmem && -d $programs ]] || skip "this build has no rmem command or no examples"
 
 ranks() {
     local link=$1 count=$2 program=$3
@@ -26,11 +23,12 @@ ranks() {
 }
 
 expect() {
-    if ! grep -qF -- "$2" "$1"; then
-        echo "FAILED: no line with '$2' in:"
-        cat "$1"
-        exit 1
-    fi
+    grep -qF -- "$2" "$1" || fail "no line with '$2' in: $(cat "$1")"
+}
+
+refuses() {
+    ! ranks "${@:2}" >"$output" 2>&1 || fail "accepted: ${*:2}"
+    expect "$output" "$1"
 }
 
 shows_progress() {
@@ -45,10 +43,7 @@ shows_progress() {
         if ! kill -0 "$ring" 2>/dev/null; then break; fi
         sleep 0.05
     done
-    if ! kill -TERM "$ring" 2>/dev/null; then
-        echo "FAILED: $program has ended before it was seen to begin"
-        exit 1
-    fi
+    kill -TERM "$ring" 2>/dev/null || fail "$program has ended before it was seen to begin"
     wait "$ring" || true
     expect "$progress" "$sentence"
 }

@@ -3,12 +3,8 @@
 # For the tests that run MPI programs over the ring: source it first. Ranks are started by
 # `"${launcher[@]}" -n 4 program`.
 #
-#   work, output                a folder of the test's own, gone when it ends; a file for what
-#                               programs say
-#   skip <reason>               ends the test as skipped
-#   fail <sentence>             shows the end of `output`, and ends the test
-#   need <program>...           skips when one of them, or the provider, is missing
-#   need_open_mpi               the same for Open MPI's launcher, and becomes one that root may use
+#   need_open_mpi               skips where Open MPI or the provider is missing; root may use the
+#                               launcher
 #   need_mpich                  the same for the MPICH that mpi_channel/mpich/build has made
 #   use_open_mpi, use_mpich     the same, and makes it what ranks are started by
 #   with_each_mpi <command>...  once with Open MPI, and once with MPICH, if it has multicasts
@@ -23,7 +19,8 @@
 #   traffic_on_every_link       what any MPI is to do: builds the programs, and runs them with 2, 3,
 #                               4 and once 8 ranks, also where datagrams are lost; one rank aborts,
 #                               one is killed
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 export FI_PROVIDER_PATH=$RMEM_BUILD_DIR/mpi_channel
 export RMEM_MPICH=${RMEM_MPICH:-$RMEM_SOURCE_DIR/build/mpich}
@@ -31,14 +28,6 @@ export PATH=$RMEM_BUILD_DIR/tools:$PATH
 export RMEM_INTERFACE=lo FI_LOG_LEVEL=info FI_LOG_PROV=bbp
 launcher=()
 compiler=()
-work=$(mktemp -d)
-output=$work/output
-trap 'rm -rf "$work"' EXIT
-
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
 
 fail() {
     [[ ! -e $output ]] ||
@@ -47,16 +36,13 @@ fail() {
     exit 1
 }
 
-need() {
-    local program
-    for program in "$@"; do
-        command -v "$program" >/dev/null || skip "there is no $program"
-    done
+need_mpi() {
+    need "$@"
     [[ -e $FI_PROVIDER_PATH/libbbp-fi.so ]] || skip "built without libfabric"
 }
 
 need_open_mpi() {
-    need mpicc.openmpi mpirun.openmpi
+    need_mpi mpicc.openmpi mpirun.openmpi
     compiler=(mpicc.openmpi)
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     timeout 60 mpirun.openmpi -n 2 --oversubscribe true >"$output" 2>&1 ||
@@ -64,7 +50,7 @@ need_open_mpi() {
 }
 
 need_mpich() {
-    need mpicc.mpich mpiexec.mpich
+    need_mpi mpicc.mpich mpiexec.mpich
     [[ -e $RMEM_MPICH/libmpich.so.12 ]] ||
         skip "MPICH was not built; mpi_channel/mpich/build makes it"
     # GCC takes MPICH's MPI_STATUSES_IGNORE for an array without elements.

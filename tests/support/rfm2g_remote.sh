@@ -5,8 +5,9 @@
 # The program is at node 0, which `rmem serve` has, and its peer at node 1 of the same ring, which
 # `rmem node` keeps: the same program, with the library of this host. far() runs the program, of
 # whatever system.
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
-work=$(mktemp -d)
 server=
 node=
 unset RFM2G_SERVER
@@ -21,11 +22,7 @@ stop() {
     server=
     node=
 }
-trap 'stop; rm -rf "$work"' EXIT
-fail() {
-    echo "$*"
-    exit 1
-}
+at_end() { stop; }
 
 # compile_near: the peer's program.
 compile_near() {
@@ -38,11 +35,7 @@ compile_near() {
 
 # await_line <file> <regular expression>: until a line of it is there.
 await_line() {
-    for _ in $(seq 600); do
-        grep -sqE "$2" "$1" && return
-        sleep 0.05
-    done
-    fail "no line '$2': $(cat "$1")"
+    output=$1 await "no line '$2' in $1" grep -sqE "$2" "$1"
 }
 
 # serve <link>: both nodes of a ring of its own.

@@ -1,22 +1,16 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# For the tests of rmem-cc: source it. Ends the test as skipped where the build has none of it.
+# For the tests of rmem-cc: source it first. It skips where the build has none of it.
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 cc=$RMEM_BUILD_DIR/rmem/rmem-cc
 rmem=$RMEM_BUILD_DIR/tools/rmem
 programs=$RMEM_SOURCE_DIR/tests/support/programs
 if [[ ! -x $cc || ! -x $rmem || ! -e $RMEM_BUILD_DIR/rmem/librmem_instrumented.a ]]; then
-    echo "skipped: this build has no rmem command, or no shared libraries"
-    exit 77
+    skip "this build has no rmem command, or no shared libraries"
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 unset RMEM_CC RMEM_CXX
-
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
 
 # take_compiler <gcc or clang>: or fails where it is missing.
 take_compiler() {

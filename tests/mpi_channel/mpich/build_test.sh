@@ -5,25 +5,18 @@
 # mpi_channel/mpich/build: what it says when it cannot build, that it builds once, and that what it
 # has built takes the place of Debian's library for any program. (scripts/check has called it
 # before.)
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 build=$RMEM_SOURCE_DIR/mpi_channel/mpich/build
 mpich=${RMEM_MPICH:-$RMEM_SOURCE_DIR/build/mpich}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-    cat "$work/output"
-    echo "FAILED: $1"
-    exit 1
-}
 # ends_with <code> <words> <argument>...
 ends_with() {
     local code=$1 words=$2 status=0
     shift 2
-    "$build" "$@" >"$work/output" 2>&1 || status=$?
+    "$build" "$@" >"$output" 2>&1 || status=$?
     ((status == code)) || fail "exit code $status of build $*, not $code"
-    grep -qF -- "$words" "$work/output" || fail "build $* does not say: $words"
+    grep -qF -- "$words" "$output" || fail "build $* does not say: $words"
 }
 
 ends_with 0 'examples:' --help
@@ -33,8 +26,7 @@ ends_with 2 'one folder is enough' "$work/one" "$work/two"
 
 if ! dpkg-query -W libmpich-dev libfabric-dev dpkg-dev >/dev/null 2>&1; then
     ends_with 77 'install' "$work/mpich"
-    echo "skipped: the packages to build MPICH are missing, and build says so"
-    exit 77
+    skip "the packages to build MPICH are missing, and build says so"
 fi
 
 ends_with 77 "there is no '$work/none.dsc'" --source "$work/none.dsc" "$work/mpich"
@@ -48,10 +40,7 @@ APT_CONFIG=$work/apt.conf ends_with 77 "cannot be had from the system's apt sour
 echo 'no source package' >"$work/damaged.dsc"
 ends_with 1 'all of its output is in' --source "$work/damaged.dsc" "$work/mpich"
 
-if [[ ! -e $mpich/libmpich.so.12 ]]; then
-    echo "skipped: MPICH was not built; the rest has passed"
-    exit 77
-fi
+[[ -e $mpich/libmpich.so.12 ]] || skip "MPICH was not built; the rest has passed"
 before=$(stat -c %y "$mpich/libmpich.so.12")
 ends_with 0 'is there' --prefix "$work/installed" "$mpich"
 [[ $(stat -c %y "$mpich/libmpich.so.12") == "$before" ]] || fail "it is built again"
@@ -61,7 +50,7 @@ cmp -s "$mpich/libmpich.so.12" "$work/installed/libmpich.so.12" ||
 # Each function that a program may have been linked to, and its soname.
 symbols() { nm -D --defined-only "$1" | awk '{ print $3 }' | grep -E '^P?MPI' | sort; }
 debian=$(ldconfig -p | awk '$1 == "libmpich.so.12" && !found++ { print $NF }')
-comm -13 <(symbols "$mpich/libmpich.so.12") <(symbols "$debian") >"$work/output"
+comm -13 <(symbols "$mpich/libmpich.so.12") <(symbols "$debian") >"$output"
 [[ ! -s $work/output ]] || fail "Debian's $debian has more functions"
-readelf -d "$mpich/libmpich.so.12" >"$work/output"
-grep -q 'Library soname: \[libmpich.so.12\]' "$work/output" || fail "the soname is another one"
+readelf -d "$mpich/libmpich.so.12" >"$output"
+grep -q 'Library soname: \[libmpich.so.12\]' "$output" || fail "the soname is another one"

@@ -4,20 +4,15 @@
 # What the first program of a job writes is there for one that comes when it has written and wants
 # to leave, also where nobody waits at opening; one that never comes holds up nobody; and a job that
 # is smaller than its ring waits for its own ranks alone, and says so.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 rmem=$RMEM_BUILD_DIR/tools/rmem
 if [[ ! -x $rmem || ! -e $RMEM_BUILD_DIR/billboard/libbillboard.so ]]; then
-    echo "skipped: this build has no rmem command, or no shared libraries"
-    exit 77
+    skip "this build has no rmem command, or no shared libraries"
 fi
-work=$(mktemp -d)
 ring=keeps-$$
-trap '"$rmem" clean "$ring" >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
+at_end() { "$rmem" clean "$ring" >/dev/null 2>&1 || true; }
 
 cat >"$work/late.c" <<'END'
 #include <billboard/bbp.h>
@@ -74,7 +69,7 @@ for link in direct ring udp fabric; do
 done
 
 "$rmem" make "$ring" -n 4 --link ring >/dev/null
-"$rmem" run -n 3 --ring "$ring" -- "$work/late" 2>"$work/said" ||
-    fail "a job of 3 in a ring of 4: $(<"$work/said")"
-grep -q "has 4 ranks, this job 3: rank 3 stays empty" "$work/said" ||
-    fail "the job does not say which ranks stay empty: $(<"$work/said")"
+"$rmem" run -n 3 --ring "$ring" -- "$work/late" 2>"$output" ||
+    fail "a job of 3 in a ring of 4"
+grep -q "has 4 ranks, this job 3: rank 3 stays empty" "$output" ||
+    fail "the job does not say which ranks stay empty"

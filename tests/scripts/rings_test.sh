@@ -1,9 +1,11 @@
-# shellcheck shell=bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# For the tests of several rings on one network: source it after lab.sh, and begin_hosts with 3.
+# ctest: full
 #
-#   rings_apart    two rings in one group, and two of one name with different keys: neither sees
-#                  what the other writes, and each counts what it hears of the other
+# Several rings on one network do not see each other: on loop-back, and between hosts of the lab.
+# Neither of two rings in one group, and neither of two of one name with different keys, sees what
+# the other writes; and each counts what it hears of the other.
+source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
 
 rmem() { "$RMEM_BUILD_DIR/tools/rmem" "$@"; }
 
@@ -14,17 +16,6 @@ start_node() {
         [[ -z ${3:-} ]] || export RMEM_KEY_FILE=$3
         on "$2" "$RMEM_BUILD_DIR/tools/rmem" node --quiet
     ) &
-}
-
-# eventually <sentence> <command>...: until it succeeds.
-eventually() {
-    local sentence=$1 i
-    shift
-    for ((i = 0; i < 600; ++i)); do
-        ! "$@" || return 0
-        sleep 0.05
-    done
-    fail "$sentence"
 }
 
 has_members() { [[ $(rmem info "$1" 2>&1 || true) == *"; members: $2"$'\n'* ]]; }
@@ -45,42 +36,45 @@ rings_apart() {
     done
     for ring in "$one" "$two"; do
         for host in 0 1 2; do
-            eventually "node $host is in ring $ring" has_members "$ring@$host" 0-2
+            await "node $host is in ring $ring" has_members "$ring@$host" 0-2
         done
     done
     write_word $one 0 7
     write_word $two 1 9
     for host in 0 1 2; do
-        eventually "node $host of ring $one has its own ring's word" holds "$one@$host" 7
-        eventually "node $host of ring $two has its own ring's word" holds "$two@$host" 9
+        await "node $host of ring $one has its own ring's word" holds "$one@$host" 7
+        await "node $host of ring $two has its own ring's word" holds "$two@$host" 9
         for ring in "$one" "$two"; do
-            eventually "node $host of ring $ring counts what it hears of the other" \
+            await "node $host of ring $ring counts what it hears of the other" \
                 counts "$ring@$host" refused_ring
         done
     done
     echo "two rings in one group: apart"
-    keys_apart
 }
 
 keys_apart() {
-    local host ring=keys-$$ keys
-    keys=$(mktemp -d)
-    for host in 0 2; do rmem key --out "$keys/$host" >/dev/null; done
-    start_node "$ring" 0 "$keys/0"
-    start_node "$ring" 1 "$keys/0"
-    start_node "$ring" 2 "$keys/2"
+    local host ring=keys-$$ keys=$work/keys-$place
+    for host in 0 2; do rmem key --out "$keys-$host" >/dev/null; done
+    start_node "$ring" 0 "$keys-0"
+    start_node "$ring" 1 "$keys-0"
+    start_node "$ring" 2 "$keys-2"
     for host in 0 1; do
-        eventually "node $host is in the ring of its key" has_members "$ring@$host" 0-1
+        await "node $host is in the ring of its key" has_members "$ring@$host" 0-1
     done
-    eventually "node 2 is alone" has_members "$ring@2" 2
+    await "node 2 is alone" has_members "$ring@2" 2
     write_word "$ring" 0 7
     write_word "$ring" 2 9
-    for host in 0 1; do eventually "node $host has its own ring's word" holds "$ring@$host" 7; done
+    for host in 0 1; do await "node $host has its own ring's word" holds "$ring@$host" 7; done
     for host in 0 1 2; do
-        eventually "node $host counts what has another key" counts "$ring@$host" refused_tag
+        await "node $host counts what has another key" counts "$ring@$host" refused_tag
     done
     holds "$ring@2" 9 || fail "node 2 keeps its own word"
     holds "$ring@1" 7 || fail "node 1 keeps its own ring's word"
-    rm -rf "$keys"
     echo "two keys in one ring's name: apart"
 }
+
+for place in loop-back lab; do
+    begin_hosts $place 3
+    rings_apart
+    keys_apart
+done

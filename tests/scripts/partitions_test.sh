@@ -1,21 +1,11 @@
-# shellcheck shell=bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# For the tests of ranks that lose each other and come back: source it after lab.sh, and begin_hosts
-# with 3.
+# ctest: full serial
 #
-#   deaths       any rank and any daemon is killed, again and again
-#   partitions   nodes that do not hear each other, also one way, for less and for more than it
-#                takes to be dead
-#
-# RMEM_RESTART_KILLS, RMEM_RESTART_SEED: how often, and other choices.
-
-readonly seed=${RMEM_RESTART_SEED:-1} kills=${RMEM_RESTART_KILLS:-8}
-
-deaths() {
-    local link=(--link "${RMEM_LINK:-udp}")
-    ring_restarts "${link[@]}" --seed "$seed" --ranks 3 --kills "$kills"
-    ring_restarts "${link[@]}" --seed "$seed" --nodes 3 --ranks 6 --daemons --kills "$kills"
-}
+# The network falls into parts that do not hear each other, also one way, for less and for more than
+# it takes to be dead, and heals, while ranks exchange messages: on loop-back, and between hosts of
+# the lab.
+source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
 
 partitions() {
     # Shorter than the time after which a node is dead: nobody may lose its node.
@@ -29,3 +19,8 @@ partitions() {
     RMEM_DEAD_TIMEOUT=500ms RMEM_FAULTS='drop:from=0,to=2,at=1s,until=3s' \
         ring_restarts --ranks 3 --daemons --seconds 4
 }
+
+for place in loop-back lab; do
+    begin_hosts $place 3
+    partitions
+done
