@@ -65,16 +65,17 @@ uint32 on_device(const scgtHandle* handle, Body&& body) noexcept {
 }
 
 /// Of a state or register; or kNoValue.
-uint32 value_of(const scgtHandle* handle, uint32 (Device::*read)(uint32, uint32&),
-                uint32 at) noexcept {
+template <class Read>
+uint32 value_of(const scgtHandle* handle, Read read, uint32 at) noexcept {
     uint32 value = kNoValue;
     const uint32 result =
-        on_device(handle, [&](Device& device) { return (device.*read)(at, value); });
+        on_device(handle, [&](Device& device) { return (device.registers().*read)(at, value); });
     return result == SCGT_SUCCESS ? value : kNoValue;
 }
-uint32 set_value(const scgtHandle* handle, uint32 (Device::*write)(uint32, uint32), uint32 at,
+uint32 set_value(const scgtHandle* handle, uint32 (Registers::*write)(uint32, uint32), uint32 at,
                  uint32 value) noexcept {
-    return on_device(handle, [&](Device& device) { return (device.*write)(at, value); });
+    return on_device(handle,
+                     [&](Device& device) { return (device.registers().*write)(at, value); });
 }
 
 Device::Access access_of(uint32 flags) {
@@ -246,22 +247,22 @@ uint32 scgtGetInterrupt(scgtHandle* pHandle, scgtIntrHandle* intrHandle,
 // ---- Registers
 
 uint32 scgtGetState(scgtHandle* pHandle, uint32 stateID) {
-    return value_of(pHandle, &Device::get_state, stateID);
+    return value_of(pHandle, &Registers::get_state, stateID);
 }
 uint32 scgtSetState(scgtHandle* pHandle, uint32 stateID, uint32 val) {
-    return set_value(pHandle, &Device::set_state, stateID, val);
+    return set_value(pHandle, &Registers::set_state, stateID, val);
 }
 uint32 scgtReadCR(scgtHandle* pHandle, uint32 offset) {
-    return value_of(pHandle, &Device::read_control, offset);
+    return value_of(pHandle, &Registers::read, offset);
 }
 uint32 scgtWriteCR(scgtHandle* pHandle, uint32 offset, uint32 val) {
-    return set_value(pHandle, &Device::write_control, offset, val);
+    return set_value(pHandle, &Registers::write, offset, val);
 }
 uint32 scgtReadNMR(scgtHandle* pHandle, uint32 offset) {
-    return value_of(pHandle, &Device::read_management, offset);
+    return value_of(pHandle, &Registers::read_status, offset);
 }
 uint32 scgtWriteNMR(scgtHandle* pHandle, uint32 offset, uint32 val) {
-    return set_value(pHandle, &Device::write_management, offset, val);
+    return on_device(pHandle, [=](Device& device) { return device.write_management(offset, val); });
 }
 
 // ---- Statistics

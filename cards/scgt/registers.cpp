@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cards/scgt/registers.hpp"
 
-#include "cards/scgt/device.hpp"
 #include "cards/scgt/results.hpp"
 #include "rmem/base/clock.hpp"
 
@@ -17,6 +16,18 @@ namespace {
 constexpr std::int64_t kNetTickNs = 8;    // 125 MHz, of a link of 2.5 Gbit/s
 constexpr std::int64_t kHostTickNs = 15;  // 66 MHz
 constexpr uint32 kMegabyte = 1U << 20;
+
+/// By the bits of LINK_STAT that tell of them; others are counted alone.
+constexpr uint32 kOtherError = 0x100;
+constexpr std::array kErrorCounters = {
+    CountedError{link_status::kDownBit, "ring_breaks"},
+    CountedError{link_status::kDownBit, nullptr},
+    CountedError{link_status::kCrcErrorBit, "lost_on_wire"},
+    CountedError{link_status::kProtocolErrorBit, "records_refused"},
+    CountedError{kOtherError, "ring_switches"},
+    CountedError{kOtherError, "aged_out"},
+    CountedError{kOtherError, "writes_lost_fifo"},
+};
 
 // ---- States
 
@@ -96,7 +107,14 @@ constexpr bool is_count(uint32 offset) {
 
 }  // namespace
 
-Device::Settings Device::default_settings() const {
+Registers::Registers(const CardNode& node, const InterruptCounts& interrupts)
+    : node_(node),
+      interrupts_(interrupts),
+      settings_(default_settings()),
+      cleared_errors_(node_, kErrorCounters),
+      reported_errors_(node_, kErrorCounters) {}
+
+Registers::Settings Registers::default_settings() const {
     using namespace link_control;
     Settings settings{};
     settings.link_control = kLaser0Bit | kLaser1Bit | kTransmitBit | kReceiveBit | kRetransmitBit |
@@ -106,8 +124,16 @@ Device::Settings Device::default_settings() const {
 
 // ---- What is measured
 
+/// The next one that is there, against the way that messages take; alone it is the node itself.
+unsigned Registers::upstream_of(unsigned node) const {
+    do {
+        node = (node + node_.nodes() - 1) % node_.nodes();
+    } while (!node_.is_present(node));
+    return node;
+}
+
 /// Of a ring of two the other's writes are what has come.
-uint32 Device::spy_traffic(uint32& words) const {
+uint32 Registers::spy_traffic(uint32& words) const {
     const uint32 spied = settings_.link_control >> link_control::kSpyShift;
     const unsigned id = node_.id();
     if (spied != id && spied < node_.nodes() && node_.nodes() > 2) {
@@ -121,9 +147,9 @@ uint32 Device::spy_traffic(uint32& words) const {
     return SCGT_SUCCESS;
 }
 
-uint32 Device::read_count(uint32 offset, uint32& value) {
+uint32 Registers::read_count(uint32 offset, uint32& value) {
     // relaxed is enough, here and below: numbers, which nothing else hangs on
-    const uint32 from_ring = interrupts_from_ring_.load(std::memory_order_relaxed);
+    const uint32 from_ring = interrupts_.from_ring.load(std::memory_order_relaxed);
     const auto errors = [this](uint32 bits) {
         return static_cast<uint32>(cleared_errors_.sum(bits));
     };
@@ -135,13 +161,13 @@ uint32 Device::read_count(uint32 offset, uint32& value) {
                 (node_.count_of("bytes_sent") + node_.count_of("bytes_applied")) / kWordBytes);
             break;
         case kInterruptTraffic:
-            value = interrupts_sent_.load(std::memory_order_relaxed) +
+            value = interrupts_.sent.load(std::memory_order_relaxed) +
                     static_cast<uint32>(node_.count_of("interrupts_raised"));
             break;
         case kSpyTraffic: return spy_traffic(value);
         case kQueuedInterrupts: value = from_ring; break;
         case kHostInterrupts:
-            value = from_ring + interrupts_of_errors_.load(std::memory_order_relaxed);
+            value = from_ring + interrupts_.of_errors.load(std::memory_order_relaxed);
             break;
         case kLinkErrors: value = errors(CountedErrors::kAll); break;
         case kLinkDowns: value = errors(link_status::kDownBit); break;
@@ -153,25 +179,25 @@ uint32 Device::read_count(uint32 offset, uint32& value) {
 }
 
 /// Of a ring that does not answer it is what it was.
-uint32 Device::measure_latency() {
+uint32 Registers::measure_latency() {
     if (const auto round_ns = node_.measure_round())
         latency_ = static_cast<uint32>(*round_ns / kNetTickNs);
     return latency_;
 }
 
-uint32 Device::board_info() const {
+uint32 Registers::board_info() const {
     using namespace board_info;
     constexpr uint32 kLargest = kSizeMask;
     // A code is of the smallest memory that holds this one.
-    const bool is_large = memory_bytes() > kMegabyte << 1;
+    const bool is_large = node_.memory_bytes() > kMegabyte << 1;
     const uint32 smallest = is_large ? 128 * kMegabyte : kMegabyte >> 2;
     uint32 size = 0;
-    while (size < kLargest && memory_bytes() > smallest << size) ++size;
+    while (size < kLargest && node_.memory_bytes() > smallest << size) ++size;
     return size | (is_large ? kDdrBit : 0) | k64BitBits | k66MHzBus | kGt200 |
            kFirmware << kRevisionShift;
 }
 
-uint32 Device::link_status() const {
+uint32 Registers::link_status() const {
     using namespace link_status;
     uint32 status = kTwoLinksBit | (node_.present_nodes() - 1) << kAgeShift;
     if (node_.is_member()) status |= kUpBit | kSignal0Bit | kSignal1Bit;
@@ -180,13 +206,25 @@ uint32 Device::link_status() const {
 
 // ---- Settings
 
-uint32 Device::accept_as_masked() {
+/// For rmem_accept_interrupts.
+std::uint64_t Registers::accepted_numbers() const {
+    return settings_.broadcast_mask | std::uint64_t{settings_.unicast_mask} << kUnicastNumber;
+}
+
+uint32 Registers::accept_as_masked() {
     if (!listens_) return SCGT_SUCCESS;
     return result_of(node_.accept(accepted_numbers()));
 }
 
+uint32 Registers::listen() {
+    listens_ = true;
+    const uint32 result = accept_as_masked();
+    listens_ = result == SCGT_SUCCESS;
+    return result;
+}
+
 /// All of it, or nothing.
-uint32 Device::set_link_control(uint32 value) {
+uint32 Registers::set_link_control(uint32 value) {
     using namespace link_control;
     const uint32 id = (value & kNodeMask) >> kNodeShift;
     if (id != node_.id()) {
@@ -207,7 +245,7 @@ uint32 Device::set_link_control(uint32 value) {
     return SCGT_SUCCESS;
 }
 
-uint32 Device::set_driver_csr(uint32 value) {
+uint32 Registers::set_driver_csr(uint32 value) {
     if ((value & driver_csr::kResetBit) == 0) return SCGT_SUCCESS;
     const Settings settings = default_settings();
     const uint32 result = set_link_control(settings.link_control);
@@ -219,7 +257,7 @@ uint32 Device::set_driver_csr(uint32 value) {
 
 // ---- Registers
 
-uint32 Device::read_register(uint32 offset, uint32& value) {
+uint32 Registers::read_register(uint32 offset, uint32& value) {
     if (is_count(offset)) {
         const uint32 result = read_count(offset, value);
         value += shifts_[offset / kWordBytes];
@@ -245,7 +283,7 @@ uint32 Device::read_register(uint32 offset, uint32& value) {
 }
 
 /// What is no setting of a register is ignored.
-uint32 Device::write_register(uint32 offset, uint32 value) {
+uint32 Registers::write_register(uint32 offset, uint32 value) {
     if (is_count(offset)) {
         uint32 count = 0;
         const uint32 result = read_count(offset, count);
@@ -279,19 +317,19 @@ uint32 Device::write_register(uint32 offset, uint32 value) {
     return SCGT_SUCCESS;
 }
 
-uint32 Device::read_control(uint32 offset, uint32& value) {
+uint32 Registers::read(uint32 offset, uint32& value) {
     const auto lock = node_.lock();
     return read_register(offset / kWordBytes * kWordBytes, value);
 }
 
-uint32 Device::write_control(uint32 offset, uint32 value) {
+uint32 Registers::write(uint32 offset, uint32 value) {
     const auto lock = node_.lock();
     return write_register(offset / kWordBytes * kWordBytes, value);
 }
 
 // ---- States
 
-uint32 Device::get_state(uint32 state, uint32& value) {
+uint32 Registers::get_state(uint32 state, uint32& value) {
     if (state >= std::size(kStates)) return no_state(state);
     const State& field = kStates[state];
     const auto lock = node_.lock();
@@ -303,7 +341,7 @@ uint32 Device::get_state(uint32 state, uint32& value) {
     return result;
 }
 
-uint32 Device::set_state(uint32 state, uint32 value) {
+uint32 Registers::set_state(uint32 state, uint32 value) {
     if (state >= std::size(kStates)) return no_state(state);
     const State& field = kStates[state];
     if (state == SCGT_NUM_LINK_ERRS) return SCGT_SUCCESS;  // as with the driver, without effect
@@ -325,7 +363,7 @@ uint32 Device::set_state(uint32 state, uint32 value) {
 
 // ---- Network management
 
-uint32 Device::own_status() const {
+uint32 Registers::own_status() const {
     using namespace node_status;
     const uint32 control = settings_.link_control;
     const auto when = [&](uint32 bit, uint32 then) { return (control & bit) != 0 ? then : 0; };
@@ -339,7 +377,7 @@ uint32 Device::own_status() const {
 
 /// Of the node that is `index` + 1 upstream: itself at the end, and nothing behind it. Of others it
 /// is known that they are there, and the rest is how nodes begin.
-uint32 Device::read_status(uint32 index) const {
+uint32 Registers::status_of(uint32 index) const {
     using namespace node_status;
     unsigned node = node_.id();
     for (uint32 hops = 0; hops <= index; ++hops) {
@@ -354,24 +392,17 @@ uint32 Device::read_status(uint32 index) const {
            upstream_of(node) << kUpstreamShift | node;
 }
 
-uint32 Device::read_management(uint32 offset, uint32& value) {
+uint32 Registers::read_status(uint32 offset, uint32& value) const {
     if (offset >= kStatusTable + kMostNodes * kWordBytes)
         return no_register(offset, "read", "network management", kManagementBytes);
     const auto lock = node_.lock();
-    value = read_status((offset - kStatusTable) / kWordBytes);
+    value = status_of((offset - kStatusTable) / kWordBytes);
     return SCGT_SUCCESS;
 }
 
-uint32 Device::write_management(uint32 offset, uint32 value) {
-    const uint32 index = offset / kWordBytes;
-    constexpr uint32 kFirstBroadcast = kSendBroadcast / kWordBytes;
-    constexpr uint32 kFirstUnicast = kSendUnicast / kWordBytes;
-    if (index - kFirstBroadcast < kBroadcastNumbers)
-        return send({SCGT_BROADCAST_INTR, 0, index - kFirstBroadcast, value, 0});
-    if (index - kFirstUnicast < kMostNodes)
-        return send({SCGT_UNICAST_INTR, 0, index - kFirstUnicast, value, 0});
-    // Each node tells its status again at once.
-    if (index < kMostNodes) return SCGT_SUCCESS;
+/// Each node tells its status again at once.
+uint32 Registers::write_status(uint32 offset) {
+    if (offset / kWordBytes < kMostNodes) return SCGT_SUCCESS;
     return no_register(offset, "written", "network management", kManagementBytes);
 }
 

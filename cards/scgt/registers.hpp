@@ -1,132 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Where a card's registers are, and what their bits mean.
+/// The registers of a card: settings, and what is measured at the node. The states of scgtGetState
+/// are fields of them.
 ///
-/// A name that ends in Mask is a field; one that ends in Bit a single bit. What is not here, no
-/// node in software has.
-/// Source: the vendor's driver and its utilities.
+/// Thread safety: any thread; some calls are made under the node's lock.
 
-#include "cards/scgt/scgtapi.h"
-#include "rmem/version.h"
+#include "cards/common/card_node.hpp"
+#include "cards/scgt/register_map.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
 
 namespace cards::scgt {
 
-inline constexpr uint32 kControlBytes = 0x100;
-inline constexpr uint32 kManagementBytes = 0x2000;
-
-enum Register : uint32 {
-    kBoardInfo = 0x00,
-    kDriverCsr = 0x04,
-    kUserCsr = 0x08,
-    kInterruptCsr = 0x0C,
-    kLinkControl = 0x10,
-    kLinkStatus = 0x14,
-    kBroadcastMask = 0x18,
-    kUnicastMask = 0x1C,
-    kMiscellaneous = 0x20,
-    kNetTimer = 0x40,
-    kHostTimer = 0x44,
-    kLatencyTimer = 0x48,
-    kTraffic = 0x4C,           ///< in words
-    kInterruptTraffic = 0x50,  ///< sent and received
-    kSpyTraffic = 0x54,
-    kQueuedInterrupts = 0x58,
-    kHostInterrupts = 0x5C,
-    kLinkErrors = 0x80,
-    kLinkDowns = 0x84,
-    kDecoderErrors = 0x88,
-    kSyncErrors = 0x8C,
-    kCrcErrors = 0x90,
-    kEofErrors = 0x94,
-    kProtocolErrors = 0x98,
-    kReceiverErrors = 0x9C,
+/// Interrupts, as registers and statistics tell of them.
+struct InterruptCounts {
+    std::atomic<uint32> sent = 0;
+    std::atomic<uint32> from_ring = 0;
+    std::atomic<uint32> of_errors = 0;
 };
 
-/// Of network management.
-inline constexpr uint32 kStatusTable = 0x0000;  ///< a word for each node, by its distance upstream
-inline constexpr uint32 kSendBroadcast = 0x1000;  ///< a word for each number
-inline constexpr uint32 kSendUnicast = 0x1800;    ///< a word for each node
-inline constexpr uint32 kMostNodes = 256;
-inline constexpr uint32 kLinks = 2;  ///< interfaces to the ring, of which one is selected
-/// The upper byte of the revision is the board's, the lower one its extension.
-inline constexpr uint32 kFirmware = RMEM_VERSION_MAJOR << 8 | RMEM_VERSION_MINOR;
+class Registers {
+public:
+    Registers(const CardNode& node, const InterruptCounts& interrupts);
 
-namespace board_info {
-inline constexpr uint32 kSizeMask = 0x3;  ///< 256 KB or, with kDdrBit, 128 MB, shifted left by it
-inline constexpr uint32 kDdrBit = 0x40;
-inline constexpr uint32 k64BitBits = 0x300;    ///< as a target, and as an initiator
-inline constexpr uint32 k66MHzBus = 2U << 10;  ///< 64 bits, 3.3 V
-inline constexpr uint32 kGt200 = 1U << 13;
-inline constexpr uint32 kRevisionShift = 16;
-}  // namespace board_info
+    [[nodiscard]] uint32 read(uint32 offset, uint32& value);
+    [[nodiscard]] uint32 write(uint32 offset, uint32 value);
+    [[nodiscard]] uint32 get_state(uint32 state, uint32& value);
+    [[nodiscard]] uint32 set_state(uint32 state, uint32 value);
+    /// Of the table of nodes, in network management.
+    [[nodiscard]] uint32 read_status(uint32 offset, uint32& value) const;
+    [[nodiscard]] static uint32 write_status(uint32 offset);
 
-namespace driver_csr {
-inline constexpr uint32 kPattern = 0xA;  ///< 5 is read where the bytes of registers are reversed
-inline constexpr uint32 kResetBit = 0x1000;
-}  // namespace driver_csr
+    // ---- Under the node's lock
+    [[nodiscard, gnu::always_inline]] bool can_send() const {
+        using namespace link_control;
+        const uint32 laser =
+            (settings_.link_control & kLinkSelectBit) != 0 ? kLaser1Bit : kLaser0Bit;
+        const uint32 needed = kTransmitBit | laser;
+        return (settings_.link_control & needed) == needed;
+    }
+    /// An interrupt of this number that the node itself has sent comes here, too.
+    [[nodiscard]] bool takes_own(unsigned number) const {
+        return (accepted_numbers() >> number & 1) != 0 &&
+               (settings_.link_control & link_control::kInterruptSelfBit) != 0;
+    }
+    /// From now on the node has those raise that the masks let in.
+    [[nodiscard]] uint32 listen();
+    [[nodiscard]] bool listens() const { return listens_; }
+    [[nodiscard]] bool reports_errors() const {
+        return (settings_.interrupt_csr & interrupt_csr::kLinkErrorEnableBit) != 0;
+    }
+    /// Whether there have been some since the last call.
+    [[nodiscard]] bool report_errors() { return reported_errors_.tell() != 0; }
 
-namespace user_csr {
-inline constexpr uint32 kWordSwapBit = 0x1;
-inline constexpr uint32 kByteSwapBit = 0x2;
-inline constexpr uint32 kNo64BitBit = 0x10;
-}  // namespace user_csr
+private:
+    /// What is set, and not measured: as a card is after its configuration.
+    struct Settings {
+        uint32 user_csr = 0;
+        uint32 interrupt_csr = interrupt_csr::kOtherEnableBits;
+        uint32 link_control;
+        uint32 broadcast_mask = 0xFFFFFFFF;
+        uint32 unicast_mask = 1;
+        uint32 miscellaneous = 0;
+    };
 
-namespace interrupt_csr {
-inline constexpr uint32 kLinkErrorEnableBit = 0x40000;
-inline constexpr uint32 kOtherEnableBits = 0xB0000;  ///< of DMA, and of the network
-}  // namespace interrupt_csr
+    // ---- All of them under the node's lock
+    [[nodiscard]] Settings default_settings() const;
+    [[nodiscard]] std::uint64_t accepted_numbers() const;
+    [[nodiscard]] uint32 accept_as_masked();
+    [[nodiscard]] uint32 set_link_control(uint32 value);
+    [[nodiscard]] uint32 set_driver_csr(uint32 value);
+    [[nodiscard]] uint32 read_register(uint32 offset, uint32& value);
+    [[nodiscard]] uint32 write_register(uint32 offset, uint32 value);
+    [[nodiscard]] uint32 board_info() const;
+    [[nodiscard]] uint32 link_status() const;
+    [[nodiscard]] uint32 read_count(uint32 offset, uint32& value);
+    [[nodiscard]] uint32 spy_traffic(uint32& words) const;
+    [[nodiscard]] uint32 measure_latency();
+    [[nodiscard]] unsigned upstream_of(unsigned node) const;
+    [[nodiscard]] uint32 own_status() const;
+    [[nodiscard]] uint32 status_of(uint32 index) const;
 
-namespace link_control {
-inline constexpr uint32 kLaser0Bit = 0x1;
-inline constexpr uint32 kLaser1Bit = 0x2;
-inline constexpr uint32 kLinkSelectBit = 0x10;
-inline constexpr uint32 kNodeShift = 8;
-inline constexpr uint32 kNodeMask = 0xFF00;
-inline constexpr uint32 kTransmitBit = 0x10000;
-inline constexpr uint32 kReceiveBit = 0x20000;
-inline constexpr uint32 kRetransmitBit = 0x40000;
-inline constexpr uint32 kWrapBit = 0x80000;
-inline constexpr uint32 kWriteMeLastBit = 0x100000;
-inline constexpr uint32 kInterruptSelfBit = 0x200000;
-inline constexpr uint32 kSpyShift = 24;
-inline constexpr uint32 kSpyMask = 0xFF000000;
-}  // namespace link_control
-
-namespace link_status {
-inline constexpr uint32 kDownBit = 0x1;  ///< these, until they are written to
-inline constexpr uint32 kCrcErrorBit = 0x8;
-inline constexpr uint32 kProtocolErrorBit = 0x20;
-inline constexpr uint32 kErrorBits = kDownBit | kCrcErrorBit | kProtocolErrorBit;
-inline constexpr uint32 kUpBit = 0x20000;
-inline constexpr uint32 kSignal0Bit = 0x40000;
-inline constexpr uint32 kSignal1Bit = 0x80000;
-inline constexpr uint32 kTwoLinksBit = 0x800000;
-inline constexpr uint32 kAgeShift = 24;  ///< the other nodes that a message passes
-inline constexpr uint32 kAgeMask = 0xFF000000;
-}  // namespace link_status
-
-namespace miscellaneous {
-inline constexpr uint32 kNoReadBypassBit = 0x200;
-inline constexpr uint32 kUpstreamShift = 24;
-inline constexpr uint32 kUpstreamMask = 0xFF000000;
-}  // namespace miscellaneous
-
-/// What a node tells of itself, in the table.
-namespace node_status {
-inline constexpr uint32 kUpstreamShift = 8;
-inline constexpr uint32 kLaser0Bit = 0x10000;
-inline constexpr uint32 kLaser1Bit = 0x20000;
-inline constexpr uint32 kLinkSelectBit = 0x40000;
-inline constexpr uint32 kTwoLinksBit = 0x80000;
-inline constexpr uint32 kTransmitBit = 0x100000;
-inline constexpr uint32 kReceiveBit = 0x200000;
-inline constexpr uint32 kRetransmitBit = 0x400000;
-inline constexpr uint32 kWriteMeLastBit = 0x800000;
-inline constexpr uint32 kUpBit = 0x1000000;
-inline constexpr uint32 kSignal0Bit = 0x2000000;
-inline constexpr uint32 kSignal1Bit = 0x4000000;
-inline constexpr uint32 kValidBit = 0x80000000;
-}  // namespace node_status
+    const CardNode& node_;
+    const InterruptCounts& interrupts_;
+    Settings settings_;
+    std::array<uint32, kControlBytes / 4> shifts_{};  ///< of counts that were written to
+    uint32 latency_ = 0;
+    CountedErrors cleared_errors_;   ///< whose bits of LINK_STAT were
+    CountedErrors reported_errors_;  ///< that were interrupts
+    bool listens_ = false;
+};
 
 }  // namespace cards::scgt
