@@ -189,15 +189,14 @@ protected:
 
 TEST_P(SharedInterrupts, wake_a_rank_that_waits_though_the_other_has_watched) {
     rank2_.watch(kWatched, 4);
-    std::thread waiter(
+    const std::jthread waiter(
         [&] { take_all([&] { return rank3_.next_interrupt(Deadline::in(kWaitNs)); }); });
     write_now_and_then();
-    waiter.join();
 }
 
 TEST_P(SharedInterrupts, wake_a_rank_that_was_waiting_before_the_other_watched) {
     std::atomic<bool> begins = false;
-    std::thread waiter([&] {
+    const std::jthread waiter([&] {
         begins = true;
         take_all([&] { return rank3_.next_interrupt(Deadline::in(kWaitNs)); });
     });
@@ -205,17 +204,15 @@ TEST_P(SharedInterrupts, wake_a_rank_that_was_waiting_before_the_other_watched) 
     pause(20'000'000);  // by now it sleeps
     rank2_.watch(kWatched, 4);
     write_now_and_then();
-    waiter.join();
 }
 
 TEST_P(SharedInterrupts, make_the_descriptor_of_a_rank_readable_though_the_other_has_watched) {
     rank2_.watch(kWatched, 4);
-    std::thread waiter([&] {
+    const std::jthread waiter([&] {
         const int fd = rank3_.interrupt_fd();
         take_all([&] { return next_by_descriptor(rank3_, fd); });
     });
     write_now_and_then();
-    waiter.join();
 }
 
 TEST_P(SharedInterrupts, come_to_the_callback_of_a_rank_though_the_other_has_watched) {

@@ -166,7 +166,7 @@ TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
 TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_for_it) {
     const auto ring = open();
     Node writer = one_before_its_sample(ring);
-    std::thread reader([&] {
+    const std::jthread reader([&] {
         Node node(ring, {1, 1});
         EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kNodePatience)), 1U);
         EXPECT_EQ(node.propagation().count(), 1U);
@@ -178,7 +178,6 @@ TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_fo
     EXPECT_EQ(writer.write_word(0, 1), WriteResult::ok);
     ASSERT_TRUE(eventually([&] { return ring->node(1).propagation.count() == 1; }));
     EXPECT_EQ(writer.write_word(0, 2), WriteResult::ok);
-    reader.join();
 }
 
 TEST_F(NodeTest, on_direct_what_was_written_before_the_wait_is_not_measured) {
@@ -196,7 +195,7 @@ TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
     const auto ring = open(bounded);
     Node writer = one_before_its_sample(ring);
     EXPECT_EQ(writer.bound_ns(), 1);
-    std::thread reader([&] {
+    const std::jthread reader([&] {
         Node node(ring, {1, 1});
         std::optional<BoundViolation> seen;
         node.on_bound_violation([&](const BoundViolation& violation) { seen = violation; });
@@ -211,7 +210,6 @@ TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
     });
     ASSERT_TRUE(eventually([&] { return ring->attention()[1] != 0; }));
     EXPECT_EQ(writer.write_word(0, 1), WriteResult::ok);
-    reader.join();
 }
 
 // ---- Counters

@@ -268,7 +268,7 @@ TEST_P(CapturedStores, a_handler_on_a_stack_of_8192_bytes_stores) {
 
 TEST_P(CapturedStores, a_thread_stores_while_the_nodes_own_waits) {
     char* const memory = stores(a);
-    std::thread other([&] {
+    const std::jthread other([&] {
         for (std::uint32_t i = 1; i <= 50; ++i) {
             word_at(memory + 512) = i;
             ::usleep(200);
@@ -279,7 +279,6 @@ TEST_P(CapturedStores, a_thread_stores_while_the_nodes_own_waits) {
         EXPECT_EQ(rmem_write_word(b, 516, 1), RMEM_OK);
     });
     EXPECT_EQ(rmem_wait_change(a, 516, 0, nullptr, kPatienceNs), RMEM_OK) << rmem_last_error();
-    other.join();
 }
 
 volatile std::uint32_t* ticked = nullptr;

@@ -82,7 +82,7 @@ TEST(BiasedLock, lets_a_waiting_thread_in_when_the_holder_gives_way) {
     guarded.lock.adopt();
     std::atomic<bool> was_in{false};
     auto grip = guarded.lock.enter();
-    std::thread guest([&] {
+    const std::jthread guest([&] {
         guarded.visit_and_count();
         was_in = true;
     });
@@ -90,7 +90,6 @@ TEST(BiasedLock, lets_a_waiting_thread_in_when_the_holder_gives_way) {
     EXPECT_EQ(guarded.plain, 1);
     EXPECT_FALSE(guarded.lock.give_way(grip));
     guarded.lock.leave(grip);
-    guest.join();
 }
 
 TEST(BiasedLock, is_recursive_for_an_owner_that_another_thread_waits_for) {

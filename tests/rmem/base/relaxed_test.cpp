@@ -12,7 +12,7 @@ namespace {
 TEST(Counter, is_read_by_others_while_its_writer_adds) {
     Counter<> counter;
     constexpr std::uint64_t kMany = 10'000;
-    std::thread reader([&] {
+    const std::jthread reader([&] {
         for (std::uint64_t last = 0; last != kMany;) {
             const std::uint64_t now = counter.get();
             EXPECT_GE(now, last);
@@ -20,7 +20,6 @@ TEST(Counter, is_read_by_others_while_its_writer_adds) {
         }
     });
     for (std::uint64_t i = 1; i <= kMany; ++i) EXPECT_EQ(counter.add(), i);
-    reader.join();
 }
 
 TEST(Hint, is_what_was_set_last) {

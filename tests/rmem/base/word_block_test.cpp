@@ -73,7 +73,7 @@ TEST(WordBlock, no_word_is_torn_and_a_later_store_shows_the_block) {
     alignas(64) std::array<std::byte, 512> shared{};
     std::byte* const block = shared.data() + 2 * kWordBytes;  // at no lane's beginning
     auto& flag = *reinterpret_cast<std::atomic<std::uint32_t>*>(shared.data() + 448);
-    std::thread writer([&] {
+    const std::jthread writer([&] {
         std::array<std::uint32_t, kWords> words{};
         for (std::uint32_t round = 1; round <= kRounds; ++round) {
             words.fill(round << 16 | (round & 0xffff));
@@ -91,7 +91,6 @@ TEST(WordBlock, no_word_is_torn_and_a_later_store_shows_the_block) {
         }
         if (HasFailure()) break;
     }
-    writer.join();
 }
 
 }  // namespace

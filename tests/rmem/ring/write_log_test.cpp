@@ -219,7 +219,7 @@ TEST_F(WriteLog, what_no_writer_writes_is_corrupt) {
 TEST_F(WriteLog, a_reader_in_another_thread_sees_whole_records_in_order) {
     constexpr std::uint32_t kRecords = 100'000;
     std::atomic<std::uint64_t> done{0};
-    std::thread other([&] {
+    const std::jthread other([&] {
         LogReader::Entry entry;
         for (std::uint32_t expected = 0; expected < kRecords;) {
             if (reader.peek(entry) != LogReader::Found::record) {
@@ -243,7 +243,6 @@ TEST_F(WriteLog, a_reader_in_another_thread_sees_whole_records_in_order) {
             std::this_thread::yield();
         }
     }
-    other.join();
 }
 
 using WriteLogDeathTest = WriteLog;

@@ -73,7 +73,7 @@ TEST_F(ShownBellTest, is_written_to_once_until_it_is_cleared) {
 TEST_F(ShownBellTest, loses_no_post_between_its_clearing_and_the_look_after_that) {
     constexpr std::uint32_t kPosts = 20'000;
     std::atomic<std::uint32_t> post{0}, taken{0};
-    std::thread ringer([&] {
+    const std::jthread ringer([&] {
         for (std::uint32_t i = 1; i <= kPosts; ++i) {
             post.store(i, std::memory_order_release);
             EXPECT_TRUE(ring_posts());
@@ -87,7 +87,6 @@ TEST_F(ShownBellTest, loses_no_post_between_its_clearing_and_the_look_after_that
         seen = post.load(std::memory_order_acquire);
         taken = seen;
     }
-    ringer.join();
 }
 
 TEST_F(ShownBellTest, stays_rung_when_it_is_signalled_more_often_than_a_pipe_holds) {
