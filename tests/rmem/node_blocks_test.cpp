@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace rmem::test {
@@ -49,16 +48,11 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-struct BlockCase {
-    LinkKind link;
-    std::string timing;
-};
-
-class NodeBlocks : public ::testing::TestWithParam<BlockCase> {
+class NodeBlocks : public ::testing::TestWithParam<LinkCase> {
 protected:
     static RingSpec spec(std::size_t bytes) {
-        const auto& [link, timing] = GetParam();
-        return {.link = link, .timing = timing, .user_bytes = bytes, .joins = true};
+        const LinkCase& at = GetParam();
+        return {.link = at.link, .timing = at.timing, .user_bytes = bytes, .joins = true};
     }
     /// All banks hold what they should.
     static void expect_everywhere(const TestRing& ring, std::span<const std::byte> expected) {
@@ -129,12 +123,11 @@ TEST_P(NodeBlocks, of_each_size_at_each_offset_are_read_to_each_alignment_and_no
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    EachLink, NodeBlocks,
-    ::testing::Values(BlockCase{LinkKind::direct, "none"}, BlockCase{LinkKind::ring, "none"},
-                      BlockCase{LinkKind::ring, "gt200"}, BlockCase{LinkKind::udp, "none"},
-                      BlockCase{LinkKind::fabric, "none"}),
-    [](const auto& of) { return std::string(name_of(of.param.link)) + "_" + of.param.timing; });
+INSTANTIATE_TEST_SUITE_P(EachLink, NodeBlocks,
+                         ::testing::Values(LinkCase{LinkKind::direct}, LinkCase{LinkKind::ring},
+                                           LinkCase{LinkKind::ring, "gt200"},
+                                           LinkCase{LinkKind::udp}, LinkCase{LinkKind::fabric}),
+                         conformance_case_name);
 
 // ---- Two that write one block
 

@@ -25,17 +25,17 @@ namespace {
 
 constexpr int kMostFiles = 200;
 
-struct NodeDescriptors : ::testing::TestWithParam<LinkKind> {
+struct NodeInProgram : ::testing::TestWithParam<LinkKind> {
     RingName name;
     RingConfig config = name.config(2, GetParam());
 
-    NodeDescriptors() { stay_on_this_host(name.get()); }
+    NodeInProgram() { stay_on_this_host(name.get()); }
 };
-INSTANTIATE_TEST_SUITE_P(On, NodeDescriptors,
+INSTANTIATE_TEST_SUITE_P(On, NodeInProgram,
                          ::testing::Values(LinkKind::direct, LinkKind::ring, LinkKind::udp),
                          [](const auto& each) { return std::string(name_of(each.param)); });
 
-TEST_P(NodeDescriptors, are_above_the_standard_streams_where_these_are_closed) {
+TEST_P(NodeInProgram, has_descriptors_above_the_standard_streams_where_these_are_closed) {
     run_in_child([&] {
         const int errors = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
         for (int fd = 0; fd <= STDERR_FILENO; ++fd) ::close(fd);
@@ -53,7 +53,7 @@ TEST_P(NodeDescriptors, are_above_the_standard_streams_where_these_are_closed) {
     });
 }
 
-TEST_P(NodeDescriptors, are_left_alone_once_the_program_has_closed_them) {
+TEST_P(NodeInProgram, leaves_its_descriptors_alone_once_the_program_has_closed_them) {
     const OwnDirectory files;
     run_in_child([&] {
         std::vector<int> own;
@@ -89,15 +89,8 @@ TEST_P(NodeDescriptors, are_left_alone_once_the_program_has_closed_them) {
     EXPECT_NO_THROW(Node(config, {0, 0})) << "it has left, and locked nobody out";
 }
 
-// ---- A forked child: the node is its parent's
-
-class NodeFork : public ::testing::TestWithParam<LinkKind> {};
-INSTANTIATE_TEST_SUITE_P(On, NodeFork, ::testing::Values(LinkKind::direct, LinkKind::ring),
-                         [](const auto& each) { return std::string(name_of(each.param)); });
-
-TEST_P(NodeFork, is_refused_to_the_child_and_goes_on_in_the_parent) {
-    const RingName name;
-    Node node(name.config(1, GetParam()), {0, 0});
+TEST_P(NodeInProgram, is_refused_to_a_forked_child_and_goes_on_in_the_parent) {
+    Node node(config, {0, 0});
     ASSERT_EQ(node.write_word(0x40, 1), WriteResult::ok);
     run_in_child([&] {
         std::uint32_t word = 0;
