@@ -67,18 +67,22 @@ TEST_P(Errors, tell_of_calls_after_finalize) {
     });
 }
 
-TEST_P(Errors, tell_a_forked_child_that_it_is_not_on_the_ring) {
+TEST_P(Errors, tell_a_forked_child_that_it_is_not_on_the_ring_and_leave_its_parent_there) {
     RMEM_SKIP_IF_SIMULATED("its processes cannot fork");
     run(2, [](Rank& me) {
         if (me.rank == 0) {
+            check(bbp_fd() >= 0, "bbp_fd");
             Child child([] {
                 check_all_refused(BBP_EINVAL);
                 check_said("fork()ed child");
             });
             check_equal(child.wait(), 0, "how the child ends");
-            send(1, 8, 1);
-        } else {
-            receive(0, 8, 1);  // and nothing of the child's before it
+        }
+        for (const std::size_t size : {std::size_t{8}, 2 * kPartition}) {
+            if (me.rank == 0) send(1, size, 1);
+            if (me.rank == 1) receive(0, size, 1);  // and nothing of the child's before it
+            if (me.rank == 1) send(0, size, 2);
+            if (me.rank == 0) receive(1, size, 2);
         }
         check_ok(bbp_barrier());
     });

@@ -5,7 +5,6 @@
 /// come, and refuses invalid settings with a code and a sentence of its own. (billboard/bbp.h: life
 /// cycle, codes; design §5: environment; issue "what bad input gets".)
 
-#include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 
 #include <signal.h>
@@ -213,28 +212,6 @@ TEST_P(Joining, keeps_rings_of_different_names_apart) {
 TEST_P(Joining, can_be_done_again_after_finalize) {
     run_ranks(setup(1), [](Rank& me) {
         for (int i = 0; i < 5; ++i) come_and_go(me);
-    });
-}
-
-TEST_P(Joining, is_not_undone_by_a_forked_child_that_finalizes) {
-    RMEM_SKIP_IF_SIMULATED(kNoProcesses);
-    run(2, [](Rank& me) {
-        if (me.rank == 0) {
-            check(bbp_fd() >= 0, "bbp_fd");
-            Child child([] {
-                ::alarm(10);
-                check_code(bbp_finalize(), BBP_EINVAL);
-            });
-            check_equal(child.wait(), 0, "the child's end");
-            me.raise(kGo);
-        }
-        me.await_word(kGo);
-        for (const std::size_t size : {std::size_t{20}, 2 * kPartition}) {
-            if (me.rank == 0) send(1, size, 1);
-            if (me.rank == 1) receive(0, size, 1);
-            if (me.rank == 1) send(0, size, 2);
-            if (me.rank == 0) receive(1, size, 2);
-        }
     });
 }
 

@@ -29,7 +29,6 @@ constexpr unsigned kBeforeSample = 0U - kFirstCount;
 
 class Propagation : public ::testing::TestWithParam<int> {
 protected:
-    void open(std::int64_t bound_ns) { pair_ = test::open_pair(name_.get(), 4096, bound_ns); }
     void send() {
         EXPECT_EQ(pair_.sender->send(1, "reflect", 8, patience()), BBP_OK) << last_error();
     }
@@ -47,13 +46,12 @@ protected:
     std::uint64_t samples() const { return pair_.ring->node(1).propagation.count(); }
 
     rmem::test::RingName name_;
-    test::EndpointPair pair_;
+    test::EndpointPair pair_ = test::open_pair(name_.get(), 4096);
 };
 INSTANTIATE_TEST_SUITE_P(From, Propagation, ::testing::Values(0, BBP_ANY),
                          [](const auto& source) { return source.param == 0 ? "one" : "anybody"; });
 
 TEST_P(Propagation, the_propagation_of_an_awaited_message_is_sampled_once_in_many) {
-    open(0);
     for (unsigned i = 0; i < kBeforeSample; ++i) send_to_one_who_sleeps();
     EXPECT_EQ(samples(), 0U);
     send_to_one_who_sleeps();
@@ -64,7 +62,6 @@ TEST_P(Propagation, the_propagation_of_an_awaited_message_is_sampled_once_in_man
 }
 
 TEST_P(Propagation, the_propagation_of_a_message_that_nobody_awaited_is_no_sample) {
-    open(0);
     for (unsigned i = 0; i <= kBeforeSample + rmem::kStampEvery; ++i) {
         send();
         receive();
@@ -73,7 +70,6 @@ TEST_P(Propagation, the_propagation_of_a_message_that_nobody_awaited_is_no_sampl
 }
 
 TEST_P(Propagation, the_propagation_of_a_message_that_an_earlier_wait_missed_is_no_sample) {
-    open(0);
     for (unsigned i = 0; i < kBeforeSample; ++i) {
         send();
         receive();
@@ -87,7 +83,8 @@ TEST_P(Propagation, the_propagation_of_a_message_that_an_earlier_wait_missed_is_
 }
 
 TEST_P(Propagation, beyond_the_bound_is_counted_as_the_hosts) {
-    open(1);  // nothing is that fast
+    pair_ = {};
+    pair_ = test::open_pair(name_.get(), 4096, 1);  // nothing is that fast
     for (unsigned i = 0; i <= kBeforeSample; ++i) send_to_one_who_sleeps();
     EXPECT_EQ(samples(), 1U);
     const auto& link = pair_.ring->node(1).link;

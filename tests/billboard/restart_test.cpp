@@ -393,38 +393,6 @@ TEST_P(Restart, is_told_to_a_barrier) {
     });
 }
 
-TEST_P(Restart, falls_in_with_barriers_whatever_their_count) {
-    // Counts wrap after 32 barriers.
-    for (const int before : {31, 32, 33}) {
-        SCOPED_TRACE(before);
-        const auto meet = [](Rank& me, int barriers) {
-            for (int i = 1; i <= barriers; ++i) {
-                me.raise(kCount);
-                check_ok(bbp_barrier_for(kLong));
-                check(me.shared[kCount] >= static_cast<std::uint32_t>(2 * i), "left too early");
-            }
-        };
-        run({[&](Rank& me) {
-                 meet(me, before);
-                 me.raise(kPosted);
-                 me.await_word(kGo);
-                 miss_once(1);
-                 me.shared[kCount] = 0;
-                 me.raise(kAgain);
-                 meet(me, 3);
-             },
-             [&](Rank& me) {
-                 meet(me, before);
-                 linger(me);
-             }},
-            {.rank = 1, .next = [&](Rank& me) {
-                 me.raise(kGo);
-                 me.await_word(kAgain);
-                 meet(me, 3);
-             }});
-    }
-}
-
 TEST_P(Restart, is_not_held_up_by_a_rank_that_never_names_it) {
     run({[](Rank& me) { look_on_until(me, kDone); }, linger,
          [](Rank& me) {

@@ -112,7 +112,8 @@ TEST_P(Threads, stream_short_messages) {
     });
 }
 
-/// Each rank tries to send what its plan says, and meanwhile takes what the others' plans promise.
+/// Each rank tries to send what its plan says, some of it composed in place, and meanwhile takes
+/// what the others' plans promise.
 class MixedTraffic {
 public:
     static constexpr std::uint64_t kMessages = 400;
@@ -135,9 +136,16 @@ public:
         while (!own_.done()) {
             const PlannedMessage& message = own_.next();
             const auto bytes = pattern(message.size, message.seed);
+            void* composed = nullptr;
             int code = BBP_EAGAIN;
             while (code == BBP_EAGAIN) {
-                code = me_.mcast(message.dests, bytes.data(), bytes.size(), Deadline::now());
+                if (!message.composed) {
+                    code = me_.mcast(message.dests, bytes.data(), bytes.size(), Deadline::now());
+                } else if (composed != nullptr) {
+                    code = me_.post(message.dests, composed, bytes.size(), Deadline::now());
+                } else if (me_.compose(bytes.size(), &composed) == BBP_OK) {
+                    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(composed));
+                }
                 take_one();
                 if (is_stuck()) return;
             }
@@ -220,30 +228,6 @@ TEST_P(Threads, see_after_a_barrier_what_the_others_wrote_before_it) {
             ASSERT_EQ(me.barrier(patience()), BBP_OK) << last_error();
             for (const unsigned value : written) ASSERT_EQ(value, i);
             ASSERT_EQ(me.barrier_group(all, 5, patience()), BBP_OK) << last_error();
-        }
-    });
-}
-
-TEST_P(Threads, compose_and_view_in_place) {
-    run(2, [](Endpoint& me) {
-        for (std::uint64_t i = 0; i < 200 && !HasFailure(); ++i) {
-            const std::size_t size = 64 + i * 13;
-            if (me.rank() == 0) {
-                void* to = nullptr;
-                int code = BBP_EAGAIN;
-                while ((code = me.compose(size, &to)) == BBP_EAGAIN) std::this_thread::yield();
-                ASSERT_EQ(code, BBP_OK) << last_error();
-                rmem::test::fill({static_cast<std::byte*>(to), size}, i);
-                const int dest = 1;
-                ASSERT_EQ(me.post({&dest, 1}, to, size, patience()), BBP_OK) << last_error();
-            } else {
-                const void* data = nullptr;
-                std::size_t found = 0;
-                ASSERT_EQ(me.view(0, &data, &found, patience()), 0) << last_error();
-                ASSERT_EQ(found, size);
-                ASSERT_EQ(first_difference({static_cast<const std::byte*>(data), size}, i), size);
-                ASSERT_EQ(me.release(data), BBP_OK) << last_error();
-            }
         }
     });
 }

@@ -65,14 +65,12 @@ void send_number(int dest, int number) {
     check_errno(0, [&] { FM_send_4(dest, on_number, number, 0, 0, 0); });
 }
 
-/// Calls FM_extract until that number of messages has come.
 void extract_until(std::size_t messages, Place place = Place::here()) {
-    await([&] { return FM_extract() >= 0 && seen().numbers.size() >= messages; }, "messages",
-          place);
+    extract1_until([&] { return seen().numbers.size() >= messages; }, "messages", place);
 }
 /// For a sender: takes back and sends again what was returned, until the other says so.
 void serve_until(Rank& me, std::size_t word, std::uint32_t value, Place place = Place::here()) {
-    await([&] { return FM_extract() >= 0 && me.shared[word] >= value; }, "the other node", place);
+    extract1_until([&] { return me.shared[word] >= value; }, "the other node", place);
 }
 
 /// Once each, whatever their order.

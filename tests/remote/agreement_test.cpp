@@ -5,6 +5,7 @@
 
 #include "remote/session.hpp"
 #include "remote/view.hpp"
+#include "tests/support/c_nodes.hpp"
 #include "tests/support/child.hpp"
 
 #include <gtest/gtest.h>
@@ -127,14 +128,9 @@ TEST(Agreement, comes_when_all_has_come_whatever_overtakes_what) {
     constexpr unsigned kRounds = 3000;
     constexpr unsigned kSteps = 60;
     const rmem::test::RingName name;
-    rmem_options options = RMEM_OPTIONS;
-    options.ring = name.get().c_str();
-    options.link = "direct";
-    options.node = 0;
-    options.nodes = 1;
-    options.memory_bytes = kBytes;
-    rmem_node* node = nullptr;
-    ASSERT_EQ(rmem_open_with(&node, &options), RMEM_OK) << rmem_last_error();
+    rmem::test::Options options(name.get(), rmem::LinkKind::direct, 0);
+    options->memory_bytes = kBytes;
+    const rmem::test::OpenNode node(options);
     std::minstd_rand random(5565);
     for (unsigned round = 0; round < kRounds && !HasFailure(); ++round) {
         // One client, or two that have mapped the same page.
@@ -152,7 +148,6 @@ TEST(Agreement, comes_when_all_has_come_whatever_overtakes_what) {
         for (World& world : worlds) world.settle();  // what the others have written
         for (World& world : worlds) world.expect_agreement(round);
     }
-    rmem_close(node);
 }
 
 }  // namespace

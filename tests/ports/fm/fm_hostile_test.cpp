@@ -9,15 +9,7 @@
 namespace rmem::test {
 namespace {
 
-using ports::fm::Credit;
-using ports::fm::Fm1Header;
-using ports::fm::Fm2Header;
-using ports::fm::Hello;
-using ports::fm::kFirstCount;
-using ports::fm::kFirstPacket;
-using ports::fm::Kind;
-using ports::fm::kLastPacket;
-using ports::fm::ReturnedHeader;
+using namespace ports::fm;
 
 int seen_by[kMaxTestRanks];
 void note(int, int, int, int) {

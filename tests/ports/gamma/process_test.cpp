@@ -89,16 +89,14 @@ protected:
 
     static void bind(std::size_t n, Handler on_message) {
         Node& me = nodes[n];
-        Binding b{5,
-                  static_cast<unsigned>(1 - n),
-                  0,
-                  5,
-                  5,
-                  on_message,
-                  nullptr,
-                  me.buffer.data(),
-                  me.buffer.size()};
-        b.on_error = n == 0 ? count_error<0> : count_error<1>;
+        const Binding b{.port = 5,
+                        .node = static_cast<unsigned>(1 - n),
+                        .dest_port = 5,
+                        .semaphore = 5,
+                        .on_message = on_message,
+                        .on_error = n == 0 ? count_error<0> : count_error<1>,
+                        .buffer = me.buffer.data(),
+                        .size = me.buffer.size()};
         ASSERT_EQ(me.process->bind(b), BBP_OK) << billboard::last_error();
         ASSERT_EQ(me.process->sync(), BBP_OK) << billboard::last_error();
     }
