@@ -9,6 +9,7 @@
 /// RMEM_ variables of the test do not reach it. A Tool that goes out of scope is told to
 /// end, so that it tidies up.
 
+#include "rmem/ring/ring.hpp"
 #include "tests/support/checks.hpp"
 #include "tests/support/child.hpp"
 
@@ -19,7 +20,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -30,6 +35,35 @@
 #endif
 
 namespace rmem::test {
+
+/// The arguments of a command.
+using Arguments = std::vector<std::string>;
+
+inline Arguments concat(Arguments first, const Arguments& rest) {
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
+}
+
+/// Takes rmem's variables from this process.
+inline void forget_settings() {
+    std::vector<std::string> names;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string assignment = *entry;
+        if (assignment.starts_with("RMEM_"))
+            names.push_back(assignment.substr(0, assignment.find('=')));
+    }
+    for (const auto& name : names) ::unsetenv(name.c_str());
+}
+
+/// With stdout going to the descriptor.
+inline void with_stdout(int descriptor, const std::function<void()>& call) {
+    std::fflush(stdout);
+    const int own = ::dup(STDOUT_FILENO);
+    ::dup2(descriptor, STDOUT_FILENO);
+    call();
+    ::dup2(own, STDOUT_FILENO);
+    ::close(own);
+}
 
 /// The end of a command, and its output.
 struct Ran {
@@ -45,7 +79,7 @@ struct Ran {
 class Tool {
 public:
     /// `input` is all of its stdin.
-    explicit Tool(std::vector<std::string> arguments, const std::string& input = "")
+    explicit Tool(Arguments arguments, const std::string& input = "")
         : in_(new_file(input)),
           out_(new_file("")),
           err_(new_file("")),
@@ -93,7 +127,7 @@ private:
         }
         return text;
     }
-    [[noreturn]] void become(std::vector<std::string> arguments) const {
+    [[noreturn]] void become(Arguments arguments) const {
         arguments.insert(arguments.begin(), RMEM_TOOL);
         std::vector<char*> words;
         for (auto& argument : arguments) words.push_back(argument.data());
@@ -104,13 +138,7 @@ private:
         ::fcntl(err_, F_SETFL, O_APPEND);
         ::dup2(out_, STDOUT_FILENO);
         ::dup2(err_, STDERR_FILENO);
-        std::vector<std::string> names;
-        for (char** entry = environ; *entry != nullptr; ++entry) {
-            const std::string assignment = *entry;
-            if (assignment.starts_with("RMEM_"))
-                names.push_back(assignment.substr(0, assignment.find('=')));
-        }
-        for (const auto& name : names) ::unsetenv(name.c_str());
+        forget_settings();
         ::execv(words[0], words.data());
         ::_exit(127);
     }
@@ -119,8 +147,25 @@ private:
     Child child_;
 };
 
-inline Ran run_tool(std::vector<std::string> arguments, const std::string& input = "") {
+inline Ran run_tool(Arguments arguments, const std::string& input = "") {
     return Tool(std::move(arguments), input).wait();
+}
+/// One in the background, which has printed that text.
+inline std::unique_ptr<Tool> start_tool(Arguments arguments, const std::string& text) {
+    auto tool = std::make_unique<Tool>(std::move(arguments));
+    EXPECT_TRUE(tool->prints(text)) << tool->err();
+    return tool;
+}
+/// That it says it listens at.
+inline std::uint16_t port_of(const Tool& tool) {
+    const std::string before = " port ";
+    EXPECT_TRUE(tool.prints(before)) << tool.err();
+    const std::string said = tool.out() + tool.err();
+    return static_cast<std::uint16_t>(std::stoul(said.substr(said.rfind(before) + before.size())));
+}
+/// What `rmem <command> <ring> --json` says.
+inline nlohmann::json json_of(const std::string& command, const std::string& ring) {
+    return run_tool({command, ring, "--json"}).json();
 }
 
 /// It has ended with that code, and all this is in what it has printed to stderr.
@@ -137,12 +182,25 @@ inline void expect_out(const Ran& ran, int code, const std::vector<std::string>&
 }
 
 /// "rmem run" of a shell script in each rank; options come before.
-inline std::vector<std::string> run_script(std::vector<std::string> options,
-                                           const std::string& script) {
-    options.insert(options.begin(), "run");
-    for (const char* word : {"--", "sh", "-c"}) options.emplace_back(word);
-    options.push_back(script);
-    return options;
+inline Arguments run_script(const Arguments& options, const std::string& script) {
+    return concat(concat({"run"}, options), {"--", "sh", "-c", script});
+}
+
+/// For what commands show of it.
+inline std::shared_ptr<Ring> open_ring(const RingConfig& config, unsigned node = 0) {
+    return Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), node);
+}
+/// What a process leaves that has done `last` as that rank of the ring and was killed.
+inline void leave_dead(
+    const RingConfig& config, unsigned rank,
+    const std::function<void(Ring&)>& last = [](Ring&) {}) {
+    Child dead([&] {
+        const auto ring = open_ring(config);
+        const Membership member(ring, {rank, rank});
+        last(*ring);
+        ::kill(::getpid(), SIGKILL);
+    });
+    EXPECT_EQ(dead.wait(), -SIGKILL);
 }
 
 }  // namespace rmem::test

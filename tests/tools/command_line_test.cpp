@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/command_line.hpp"
 
+#include "tests/support/tool.hpp"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +10,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <regex>
 #include <string>
 #include <vector>
@@ -33,36 +33,22 @@ constexpr AddCommand kCommands[] = {add_run,     add_node,   add_list,   add_inf
                                     add_sim,     add_make,   add_key,    add_wait,  add_doctor};
 
 /// Options become variables of the process.
-void forget_settings() {
-    std::vector<std::string> names;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string assignment = *entry;
-        if (assignment.starts_with("RMEM_"))
-            names.push_back(assignment.substr(0, assignment.find('=')));
-    }
-    for (const auto& name : names) ::unsetenv(name.c_str());
-}
-
 Said run(const std::vector<std::string>& words) {
-    forget_settings();
+    rmem::test::forget_settings();
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
     const int code = run_command_line(words, kCommands);
-    forget_settings();
+    rmem::test::forget_settings();
     return {code, ::testing::internal::GetCapturedStdout(),
             ::testing::internal::GetCapturedStderr()};
 }
 
 /// With stdout going to `descriptor`, which is closed then.
 Said run_into(int descriptor, const std::vector<std::string>& words) {
-    std::fflush(stdout);
-    const int own = ::dup(STDOUT_FILENO);
-    ::dup2(descriptor, STDOUT_FILENO);
+    Said said{};
     ::testing::internal::CaptureStderr();
-    const int code = run_command_line(words, kCommands);
-    Said said{code, "", ::testing::internal::GetCapturedStderr()};
-    ::dup2(own, STDOUT_FILENO);
-    ::close(own);
+    rmem::test::with_stdout(descriptor, [&] { said.code = run_command_line(words, kCommands); });
+    said.err = ::testing::internal::GetCapturedStderr();
     ::close(descriptor);
     return said;
 }

@@ -16,7 +16,6 @@ namespace rmem::test {
 namespace {
 
 using ::testing::Contains;
-using ::testing::HasSubstr;
 
 /// As the command itself lists them.
 std::vector<std::string> subcommands() {
@@ -44,11 +43,8 @@ TEST(Help, lists_the_subcommands) {
 
 TEST(Help, the_help_of_every_subcommand_has_examples_and_exit_codes) {
     for (const auto& name : subcommands()) {
-        const Ran ran = run_tool({name, "--help"});
-        EXPECT_EQ(ran.code, 0) << name;
-        EXPECT_THAT(ran.out, HasSubstr("Examples:")) << name;
-        EXPECT_THAT(ran.out, HasSubstr("  rmem " + name)) << name;
-        EXPECT_THAT(ran.out, HasSubstr("Exit codes:")) << name;
+        SCOPED_TRACE(name);
+        expect_out(run_tool({name, "--help"}), 0, {"Examples:", "  rmem " + name, "Exit codes:"});
     }
 }
 
@@ -59,9 +55,9 @@ TEST(Help, a_command_whose_program_is_not_installed_names_it) {
     std::filesystem::copy_file(RMEM_TOOL, alone);
     const Ran ran = run_tool({"run", "-n", "1", "--", alone, "sim", "paper"});
     std::filesystem::remove_all(folder);
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("`rmem sim` is the program rmem-sim, which is not in " + folder +
-                                   "; install the package rmem-sim"));
+    expect_err(ran, 1,
+               {"`rmem sim` is the program rmem-sim, which is not in " + folder +
+                "; install the package rmem-sim"});
 }
 
 TEST(Help, tells_the_version) {

@@ -2,6 +2,7 @@
 #include "tools/output.hpp"
 
 #include "rmem/error.hpp"
+#include "tests/support/tool.hpp"
 #include "tools/commands.hpp"
 
 #include <fcntl.h>
@@ -10,22 +11,11 @@
 
 #include <array>
 #include <csignal>
-#include <cstdio>
-#include <functional>
-#include <string>
 
 namespace tools {
 namespace {
 
-/// With stdout going to `descriptor`.
-void with_stdout(int descriptor, const std::function<void()>& call) {
-    std::fflush(stdout);
-    const int own = ::dup(STDOUT_FILENO);
-    ::dup2(descriptor, STDOUT_FILENO);
-    call();
-    ::dup2(own, STDOUT_FILENO);
-    ::close(own);
-}
+using rmem::test::with_stdout;
 
 TEST(Output, output_that_finds_the_disk_full_is_an_error) {
     const int full = ::open("/dev/full", O_WRONLY);

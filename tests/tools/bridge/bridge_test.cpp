@@ -99,10 +99,8 @@ protected:
         to.read(4096, target.data(), kRegion);
         return source == target;
     }
-    static unsigned port_of(const Tool& tool) {
-        EXPECT_TRUE(tool.prints(" port ")) << tool.err();
-        const std::string err = tool.err();
-        return static_cast<unsigned>(std::stoul(err.substr(err.rfind(' '))));
+    static std::unique_ptr<Tool> start(const std::string& file) {
+        return std::make_unique<Tool>(Arguments{"bridge", file});
     }
     static std::size_t resident_bytes(const Tool& tool) {
         std::ifstream file(fmt::format("/proc/{}/statm", tool.pid()));
@@ -184,7 +182,7 @@ TEST_F(Bridges, bring_a_write_of_many_words_in_one_frame) {
 TEST_F(Bridges, of_two_sites_heal_a_cut_and_a_restart_of_the_far_one) {
     const TestRing near(three_nodes(LinkKind::ring)), far(three_nodes(LinkKind::udp));
     Node writer = near.join(0), reader = far.join(0);
-    auto far_tool = std::make_unique<Tool>(std::vector<std::string>{"bridge", far_half(far, 0)});
+    auto far_tool = start(far_half(far, 0));
     const unsigned port = port_of(*far_tool);
     const Tool near_tool({"bridge", near_half(near, port)});
     write_word(writer, 0, 1);
@@ -194,7 +192,7 @@ TEST_F(Bridges, of_two_sites_heal_a_cut_and_a_restart_of_the_far_one) {
     far_tool->wait();
     ASSERT_TRUE(near_tool.prints("the line to 127.0.0.1")) << near_tool.err();
     for (std::uint32_t i = 0; i < kRegion / 4; ++i) write_word(writer, 4 * i, i + 100);
-    far_tool = std::make_unique<Tool>(std::vector<std::string>{"bridge", far_half(far, port)});
+    far_tool = start(far_half(far, port));
     EXPECT_TRUE(eventually([&] { return are_equal(writer, reader); }))
         << near_tool.err() << far_tool->err();
     EXPECT_TRUE(eventually([&] { return count(near, Counter::reconnects) == 1; }));
@@ -221,8 +219,7 @@ TEST_F(Bridges, of_two_sites_come_together_among_strangers_who_say_nothing) {
     const unsigned port = port_of(far_tool);
     std::vector<rmem::Descriptor> strangers;
     for (int i = 0; i < 40; ++i) strangers.push_back(stranger(port));
-    auto near_tool =
-        std::make_unique<Tool>(std::vector<std::string>{"bridge", near_half(near, port)});
+    auto near_tool = start(near_half(near, port));
     write_word(writer, 0, 1);
     ASSERT_TRUE(becomes(reader, 4096, 1)) << near_tool->err() << far_tool.err();
     for (int i = 0; i < 40; ++i) strangers.push_back(stranger(port));
@@ -231,7 +228,7 @@ TEST_F(Bridges, of_two_sites_come_together_among_strangers_who_say_nothing) {
     near_tool->signal(SIGKILL);
     near_tool->wait();
     write_word(writer, 0, 3);
-    near_tool = std::make_unique<Tool>(std::vector<std::string>{"bridge", near_half(near, port)});
+    near_tool = start(near_half(near, port));
     EXPECT_TRUE(becomes(reader, 4096, 3)) << near_tool->err() << far_tool.err();
 }
 
@@ -284,7 +281,7 @@ TEST_F(Bridges, of_a_circle_forward_one_way_and_take_over_when_the_other_ends) {
             {{"name": "{}", "from": "{}", "offset": 0, "to": "{}", "at": 0, "bytes": 64}}]}})",
                                       ring(first, node), ring(second, node), name, from, to));
     };
-    auto one = std::make_unique<Tool>(std::vector<std::string>{"bridge", one_way("one", "a", "b")});
+    auto one = start(one_way("one", "a", "b"));
     write_word(a, 0, 1);
     ASSERT_TRUE(becomes(b, 0, 1)) << one->err();
     const Tool other({"bridge", one_way("other", "b", "a")});
@@ -334,11 +331,9 @@ TEST_F(Bridges, show_their_counters_in_info_and_metrics) {
     write_word(writer, 0, 1);
     ASSERT_TRUE(becomes(reader, 4096, 1)) << tool.err();
     ASSERT_TRUE(eventually([&] { return count(first, Counter::forwarded_frames) != 0; }));
-    const Ran ran = run_tool({"info", first.name()});
-    EXPECT_THAT(ran.out, HasSubstr("forwarded_frames"));
-    const Ran metrics = run_tool({"metrics", first.name()});
-    EXPECT_THAT(metrics.out, HasSubstr("rmem_bridge_forwarded_frames_total")) << metrics.err;
-    EXPECT_THAT(metrics.out, HasSubstr("TYPE rmem_bridge_lag_now_seconds gauge"));
+    expect_out(run_tool({"info", first.name()}), 0, {"forwarded_frames"});
+    expect_out(run_tool({"metrics", first.name()}), 0,
+               {"rmem_bridge_forwarded_frames_total", "TYPE rmem_bridge_lag_now_seconds gauge"});
 }
 
 TEST_F(Bridges, refuse_a_file_that_cannot_be_meant_with_a_sentence) {
@@ -380,9 +375,7 @@ TEST_F(Bridges, refuse_a_file_that_cannot_be_meant_with_a_sentence) {
          "has sync words at 0x3c that are not within it"},
     };
     for (const auto& [text, sentence] : cases) {
-        const Ran ran = run_tool({"bridge", "--check", file("wrong", text)});
-        EXPECT_EQ(ran.code, 1) << text;
-        EXPECT_THAT(ran.err, HasSubstr(sentence));
+        expect_err(run_tool({"bridge", "--check", file("wrong", text)}), 1, {sentence});
     }
     EXPECT_THAT(run_tool({"bridge", "--check", "/"}).err,
                 HasSubstr("'/' cannot be read: Is a directory; name a file"));

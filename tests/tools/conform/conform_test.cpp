@@ -157,8 +157,7 @@ TEST(Conform, a_word_that_is_faster_than_the_floor_is_early) {
 }
 
 /// Offers nothing that not all cards have.
-class Plain : public Faithful {
-public:
+struct Plain : Faithful {
     using Faithful::Faithful;
     bool offers(Feature) const override { return false; }
 };

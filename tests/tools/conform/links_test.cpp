@@ -62,9 +62,8 @@ Ran run_alone(const std::vector<std::string>& words) {
 }
 
 TEST_P(Link, breaks_no_rule) {
-    std::vector<std::string> words = {"conform", "--nodes", "3", "--rounds", "200", "--json"};
-    words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
-    const Ran ran = run_alone(words);
+    const Ran ran = run_alone(
+        concat({"conform", "--nodes", "3", "--rounds", "200", "--json"}, GetParam().words));
     ASSERT_EQ(ran.code, 0) << ran.err << ran.out;
     const nlohmann::json report = ran.json();
     EXPECT_EQ(report.at("verdict"), "conforms");
@@ -135,9 +134,9 @@ TEST_P(VendorCard, breaks_no_rule) {
     const std::string member = std::string(RMEM_TOOL " conform --member $RMEM_RANK --members 3 ") +
                                one.card + " --reading " + one.reading +
                                " --rounds 100 --patience 180s --json";
-    std::vector<std::string> run = {"-n", "3", "--no-label", "--ring", ring.get()};
     std::istringstream words(one.link);
-    run.insert(run.end(), std::istream_iterator<std::string>(words), {});
+    const Arguments link(std::istream_iterator<std::string>(words), {});
+    const Arguments run = concat({"-n", "3", "--no-label", "--ring", ring.get()}, link);
     // Each member prints the same report; one of them is enough.
     const Ran ran =
         run_tool(run_script(run,
@@ -160,21 +159,16 @@ TEST(ConformCommand, a_broken_rule_is_its_exit_code_and_first_line) {
 }
 
 TEST(ConformCommand, a_range_that_is_too_short_or_outside_is_refused) {
-    const Ran short_range = run_tool({"conform", "--bytes", "1K"});
-    EXPECT_EQ(short_range.code, 1);
-    EXPECT_TRUE(short_range.says("3 members need 11904 bytes, and 1024 may be used"));
-    const Ran outside = run_tool({"conform", "--at", "1G"});
-    EXPECT_EQ(outside.code, 1);
-    EXPECT_TRUE(outside.says("are not in a memory of"));
+    expect_err(run_tool({"conform", "--bytes", "1K"}), 1,
+               {"3 members need 11904 bytes, and 1024 may be used"});
+    expect_err(run_tool({"conform", "--at", "1G"}), 1, {"are not in a memory of"});
 }
 
 TEST(ConformCommand, a_wrong_line_is_refused_with_what_to_do) {
     EXPECT_EQ(run_tool({"conform", "--member", "0"}).code, 2);
     EXPECT_EQ(run_tool({"conform", "--member", "2", "--members", "2"}).code, 2);
     EXPECT_EQ(run_tool({"conform", "--member", "0", "--members", "2", "--link", "ring"}).code, 2);
-    const Ran unknown = run_tool({"conform", "--only", "odrer"});
-    EXPECT_EQ(unknown.code, 2);
-    EXPECT_TRUE(unknown.says("there is no rule 'odrer'"));
+    expect_err(run_tool({"conform", "--only", "odrer"}), 2, {"there is no rule 'odrer'"});
     EXPECT_TRUE(run_tool({"conform", "--list"}).says("no-way-back"));
 }
 

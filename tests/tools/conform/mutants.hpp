@@ -81,8 +81,7 @@ private:
 };
 
 /// Holds something back: until the next call, or until something else has been sent first.
-class HoldsBack : public Faithful {
-public:
+struct HoldsBack : Faithful {
     using Faithful::Faithful;
 
 protected:
@@ -117,8 +116,7 @@ private:
     std::vector<std::byte> held_;
 };
 
-class SwapsWords : public HoldsBack {
-public:
+struct SwapsWords : HoldsBack {
     using HoldsBack::HoldsBack;
     void write_word(std::size_t offset, std::uint32_t value) override {
         if (offset_ == offset) release();  // one word's values are another rule's
@@ -131,8 +129,7 @@ public:
     }
 };
 
-class SendsTheFlagFirst : public HoldsBack {
-public:
+struct SendsTheFlagFirst : HoldsBack {
     using HoldsBack::HoldsBack;
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
         hold(offset, from, bytes);
@@ -143,8 +140,7 @@ public:
     }
 };
 
-class SendsTheInterruptFirst : public HoldsBack {
-public:
+struct SendsTheInterruptFirst : HoldsBack {
     using HoldsBack::HoldsBack;
     void write_word(std::size_t offset, std::uint32_t value) override {
         hold(offset, &value, sizeof value);
@@ -156,8 +152,7 @@ public:
 };
 
 /// Sends two words where one was written, as a card does that has wider ones.
-class ClobbersTheNext : public Faithful {
-public:
+struct ClobbersTheNext : Faithful {
     using Faithful::Faithful;
     void write_word(std::size_t offset, std::uint32_t value) override {
         if (offset % 8 != 0) {
@@ -170,8 +165,7 @@ public:
     }
 };
 
-class SendsTheBlockFirst : public HoldsBack {
-public:
+struct SendsTheBlockFirst : HoldsBack {
     using HoldsBack::HoldsBack;
     void write_word(std::size_t offset, std::uint32_t value) override {
         hold(offset, &value, sizeof value);
@@ -183,8 +177,7 @@ public:
 };
 
 /// Sends a byte's whole word, with what it wrote there itself in the rest of it.
-class WidensBytes : public Faithful {
-public:
+struct WidensBytes : Faithful {
     using Faithful::Faithful;
     void write_byte(std::size_t offset, std::uint8_t value) override {
         auto& own = own_[offset / 4];
@@ -197,8 +190,7 @@ private:
 };
 
 /// Has no room for a long burst, and does not say so.
-class DropsWords : public Faithful {
-public:
+struct DropsWords : Faithful {
     using Faithful::Faithful;
     void write_word(std::size_t offset, std::uint32_t value) override {
         constexpr unsigned kRoom = 1024;
@@ -213,8 +205,7 @@ private:
     unsigned waiting_ = 0;
 };
 
-class TearsWords : public Faithful {
-public:
+struct TearsWords : Faithful {
     using Faithful::Faithful;
     void write_word(std::size_t offset, std::uint32_t value) override {
         constexpr std::uint32_t kHalf = 0xffff;
@@ -225,8 +216,7 @@ public:
 };
 
 /// Sends an old value again, between two of the same word.
-class BringsBack : public Faithful {
-public:
+struct BringsBack : Faithful {
     using Faithful::Faithful;
     void write_word(std::size_t offset, std::uint32_t value) override {
         card_->write_word(offset, value);
@@ -252,8 +242,7 @@ private:
 };
 
 /// Does not take an own write off the ring: it overwrites the one after it.
-class EchoesOwnWrites : public Faithful {
-public:
+struct EchoesOwnWrites : Faithful {
     using Faithful::Faithful;
     void write_word(std::size_t offset, std::uint32_t value) override {
         card_->write_word(offset, value);
@@ -275,8 +264,7 @@ private:
     std::optional<std::uint32_t> echo_;  ///< of the word that was written last
 };
 
-class MixesWriters : public Faithful {
-public:
+struct MixesWriters : Faithful {
     using Faithful::Faithful;
     void write_word(std::size_t offset, std::uint32_t value) override {
         const std::uint32_t there = card_->load(offset);
@@ -290,15 +278,13 @@ private:
     std::map<std::size_t, std::uint32_t> own_;
 };
 
-class IgnoresWriteMeLast : public Faithful {
-public:
+struct IgnoresWriteMeLast : Faithful {
     using Faithful::Faithful;
     void set_write_me_last(bool) override {}
 };
 
 /// Forgets what it sent while it was alone.
-class ForgetsTheFirst : public Faithful {
-public:
+struct ForgetsTheFirst : Faithful {
     using Faithful::Faithful;
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
         if (std::exchange(is_first_, false)) return;
@@ -309,8 +295,7 @@ private:
     bool is_first_ = true;
 };
 
-class LosesInterrupts : public Faithful {
-public:
+struct LosesInterrupts : Faithful {
     using Faithful::Faithful;
     std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
         auto taken = card_->next_interrupt(timeout_ns);
@@ -322,8 +307,7 @@ private:
     unsigned count_ = 0;
 };
 
-class DeniesLosses : public Faithful {
-public:
+struct DeniesLosses : Faithful {
     using Faithful::Faithful;
     std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
         auto taken = card_->next_interrupt(timeout_ns);
@@ -332,16 +316,14 @@ public:
     }
 };
 
-class SendsNothingToAll : public Faithful {
-public:
+struct SendsNothingToAll : Faithful {
     using Faithful::Faithful;
     void send_interrupt(unsigned node, std::uint32_t value) override {
         if (node != conform::kAllNodes) card_->send_interrupt(node, value);
     }
 };
 
-class RepeatsInterrupts : public Faithful {
-public:
+struct RepeatsInterrupts : Faithful {
     using Faithful::Faithful;
     std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) override {
         if (again_) return std::exchange(again_, {});

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem doctor` and `rmem profiles`.
 
-#include "rmem/ring/ring.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tests/support/tool.hpp"
 
@@ -66,13 +65,7 @@ TEST(Doctor, lists_the_limits_of_its_process_that_are_in_the_way) {
 TEST(Doctor, finds_what_the_dead_have_left) {
     RingName name;
     name.may_be_left();
-    Child maker([&] {
-        RingConfig config;
-        config.name = name.get();
-        const auto ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
-        ::kill(::getpid(), SIGKILL);
-    });
-    maker.wait();
+    leave_dead(name.config(), 0);
     const auto finding = finding_in(run_tool({"doctor", "--json"}).json(), "stale-rings");
     EXPECT_EQ(finding["verdict"], "warn");
     EXPECT_THAT(finding["found"].get<std::string>(), HasSubstr(name.get()));

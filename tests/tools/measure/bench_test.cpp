@@ -32,10 +32,10 @@ INSTANTIATE_TEST_SUITE_P(Of, Bench,
 
 TEST_P(Bench, gives_numbers) {
     const std::string figure = std::get<0>(GetParam()), link = std::get<1>(GetParam());
-    std::vector<std::string> words = {"bench", figure,     "--link", link,    "--samples",
-                                      "10",    "--rounds", "10",     "--json"};
+    Arguments words = {"bench", figure,     "--link", link,    "--samples",
+                       "10",    "--rounds", "10",     "--json"};
     // More than a partition of these links has without the command's asking for a larger one.
-    if (figure == "bandwidth") words.insert(words.end(), {"--bytes", "0x48000"});
+    if (figure == "bandwidth") words = concat(words, {"--bytes", "0x48000"});
     const Ran ran = run_tool(words);
     if (figure == "any" && link == "udp") {
         EXPECT_EQ(ran.code, 2) << ran.err;
@@ -74,10 +74,7 @@ TEST_P(BenchSizes, gives_numbers_for_each_size_and_rhythm) {
 TEST(BenchSizes, shows_those_that_are_asked_for_as_a_page) {
     const Ran ran = run_tool({"bench", "sizes", "--sizes", "8,64", "--rhythms", "stream,burst-8",
                               "--rounds", "10", "--page"});
-    ASSERT_EQ(ran.code, 0) << ran.err;
-    EXPECT_NE(ran.out.find("| bytes | memcpy | stream | ÷ | burst-8 |\n"), std::string::npos)
-        << ran.out;
-    EXPECT_NE(ran.out.find("\n| 64 | "), std::string::npos) << ran.out;
+    expect_out(ran, 0, {"| bytes | memcpy | stream | ÷ | burst-8 |\n", "\n| 64 | "});
 }
 
 TEST(BenchSizes, ends_where_each_rank_sends_more_than_finds_room) {
@@ -127,10 +124,7 @@ TEST_P(BenchMemory, gives_numbers_for_each_quantity) {
 
 TEST(BenchMemory, shows_a_page_of_tables_in_the_order_of_measurement) {
     const Ran ran = run_tool({"bench", "memory", "--only", "flush", "--samples", "10", "--page"});
-    ASSERT_EQ(ran.code, 0) << ran.err;
-    EXPECT_NE(ran.out.find("## direct"), std::string::npos) << ran.out;
-    EXPECT_NE(ran.out.find("| flush: after a word, the other asleep | 10 |"), std::string::npos)
-        << ran.out;
+    expect_out(ran, 0, {"## direct", "| flush: after a word, the other asleep | 10 |"});
 }
 
 TEST(BenchMemory, measures_beside_processes_that_compute) {

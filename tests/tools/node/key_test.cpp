@@ -14,8 +14,6 @@
 namespace rmem::test {
 namespace {
 
-using ::testing::HasSubstr;
-
 struct Key : ::testing::Test {
     std::string folder = ::testing::TempDir() + "key-XXXXXX";
     std::string file;
@@ -33,9 +31,8 @@ TEST_F(Key, makes_a_file_that_only_its_owner_reads_and_links_take) {
 }
 
 TEST_F(Key, says_what_to_do_next) {
-    const Ran ran = run_tool({"key", "--out", file});
-    EXPECT_THAT(ran.out, HasSubstr("scp -p " + file));
-    EXPECT_THAT(ran.out, HasSubstr("export RMEM_KEY_FILE=" + file));
+    expect_out(run_tool({"key", "--out", file}), 0,
+               {"scp -p " + file, "export RMEM_KEY_FILE=" + file});
 }
 
 TEST_F(Key, tells_programs_where_it_is) {

@@ -25,14 +25,11 @@ protected:
     void use(unsigned node) const {
         ::setenv("RMEM_MUNET", socket(node).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
     }
-    std::unique_ptr<Tool> start(unsigned node, std::vector<std::string> further) const {
-        std::vector<std::string> words = {
+    std::unique_ptr<Tool> start(unsigned node, const Arguments& further) const {
+        const Arguments words = {
             "node",           "--munet",    "--ring", name_.get(), "--node", std::to_string(node),
             "--munet-socket", socket(node), "--size", "64K"};
-        words.insert(words.end(), further.begin(), further.end());
-        auto tool = std::make_unique<Tool>(words);
-        EXPECT_TRUE(tool->prints("MU-Net at ")) << tool->err();
-        return tool;
+        return start_tool(concat(words, further), "MU-Net at ");
     }
     /// Messages of all kinds from a program at node 0 to one at node 1 and back.
     void talk() const {
@@ -91,7 +88,7 @@ TEST_F(NodeMunet, shows_what_happened_to_rmem_info) {
 }
 
 TEST_F(NodeMunet, shows_its_ring_what_happened_in_info_top_and_metrics) {
-    const std::vector<std::string> ring = {"--nodes", "2", "--link", "direct"};
+    const Arguments ring = {"--nodes", "2", "--link", "direct"};
     const auto first = start(0, ring), second = start(1, ring);
     talk();
     const auto value = [](const nlohmann::json& counters, const std::string& name) {
@@ -101,7 +98,7 @@ TEST_F(NodeMunet, shows_its_ring_what_happened_in_info_top_and_metrics) {
     };
     nlohmann::json info;
     EXPECT_TRUE(eventually([&] {  // the daemons look at the clock now and then
-        info = run_tool({"info", name_.get(), "--json"}).json();
+        info = json_of("info", name_.get());
         return info.contains("port_counters") && info["munet"].size() == 2 &&
                value(info["munet"][1]["counters"], "destroyed") == 1;
     })) << info;
@@ -121,15 +118,12 @@ TEST_F(NodeMunet, shows_its_ring_what_happened_in_info_top_and_metrics) {
 }
 
 TEST_F(NodeMunet, is_not_shown_to_a_later_ring_of_the_name_once_it_has_ended) {
-    RingConfig config;
-    config.name = name_.get();
-    config.user_bytes = 4096;
-    const auto ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(name_.config(1));
     const auto node = start(0, {});
-    EXPECT_TRUE(run_tool({"info", name_.get(), "--json"}).json().contains("munet"));
+    EXPECT_TRUE(json_of("info", name_.get()).contains("munet"));
     node->signal(SIGKILL);
     node->wait();
-    EXPECT_FALSE(run_tool({"info", name_.get(), "--json"}).json().contains("munet"));
+    EXPECT_FALSE(json_of("info", name_.get()).contains("munet"));
     EXPECT_FALSE(run_tool({"metrics", name_.get()}).says("rmem_munet"));
     const auto next = start(0, {});  // takes the place of the dead one's files
 }
@@ -151,22 +145,22 @@ TEST_F(NodeMunet, keeps_to_the_limits_it_is_given) {
 
 TEST_F(NodeMunet, connects_nodes_on_links_of_a_host) {
     for (const char* link : {"direct", "ring"}) {
-        const std::vector<std::string> ring = {"--nodes", "2", "--link", link};
+        const Arguments ring = {"--nodes", "2", "--link", link};
         const auto first = start(0, ring), second = start(1, ring);
         talk();
     }
 }
 
 TEST_F(NodeMunet, connects_nodes_on_link_udp_beside_the_engine) {
-    const std::vector<std::string> ring = {
-        "--nodes", "2", "--ranks", "4", "--group", own_group(name_.get()), "--interface", "lo"};
+    const Arguments ring = {"--nodes",     "2", "--ranks", "4", "--group", own_group(name_.get()),
+                            "--interface", "lo"};
     const auto first = start(0, ring), second = start(1, ring);
     talk();
     first->signal(SIGTERM);
     EXPECT_EQ(first->wait().code, 0) << first->err();
     // Its rank has left before its engine ended: it is not taken for dead.
     const auto peers = [&](const char* what) {
-        const auto info = run_tool({"info", name_.get() + "@1", "--json"}).json();
+        const auto info = json_of("info", name_.get() + "@1");
         return info["members"][2]["protocol_counters"][what].get<int>();
     };
     EXPECT_TRUE(eventually([&] { return peers("peers_left") + peers("peers_dead") != 0; }));
@@ -174,7 +168,7 @@ TEST_F(NodeMunet, connects_nodes_on_link_udp_beside_the_engine) {
 }
 
 TEST_F(NodeMunet, tells_programs_when_the_other_node_ends) {
-    const std::vector<std::string> ring = {"--nodes", "2", "--link", "direct"};
+    const Arguments ring = {"--nodes", "2", "--link", "direct"};
     const auto first = start(0, ring);
     auto second = start(1, ring);
     use(1);
@@ -207,8 +201,7 @@ TEST_F(NodeMunet, tells_programs_when_the_other_node_ends) {
 
 TEST_F(NodeMunet, takes_part_again_after_the_others_have_dropped_its_node) {
     ::setenv("RMEM_DEAD_TIMEOUT", "500ms", 1);  // NOLINT(concurrency-mt-unsafe)
-    const std::vector<std::string> ring = {"--nodes",     "2", "--group", own_group(name_.get()),
-                                           "--interface", "lo"};
+    const Arguments ring = {"--nodes", "2", "--group", own_group(name_.get()), "--interface", "lo"};
     const auto first = start(0, ring), second = start(1, ring);
     ::unsetenv("RMEM_DEAD_TIMEOUT");  // NOLINT(concurrency-mt-unsafe)
     use(1);
@@ -238,10 +231,9 @@ TEST_F(NodeMunet, takes_part_again_after_the_others_have_dropped_its_node) {
 }
 
 TEST_F(NodeMunet, refuses_a_link_without_an_engine_where_munet_is_not_wanted) {
-    const Ran ran = run_tool(
-        {"node", "--ring", name_.get(), "--node", "0", "--nodes", "2", "--link", "direct"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_TRUE(ran.says("--munet")) << ran.err;
+    expect_err(run_tool({"node", "--ring", name_.get(), "--node", "0", "--nodes", "2", "--link",
+                         "direct"}),
+               1, {"--munet"});
 }
 
 }  // namespace

@@ -25,8 +25,6 @@
 namespace rmem::test {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr unsigned kNodes = 2;
 constexpr int kRanks = 4;
 constexpr std::int64_t kLongNs = 30'000'000'000;
@@ -47,36 +45,35 @@ int receive(int from) {
     return value;
 }
 
+/// The rank has ended, and what it has sent is received.
+void miss(int rank) {
+    std::size_t size = 0;
+    EXPECT_EQ(bbp_recv_for(rank, nullptr, 0, &size, kLongNs), BBP_EPEER) << rank;
+}
+
 /// Sends to and receives from each of them, itself left out.
-void talk_with(int me, const std::vector<int>& others) {
+void talk_with(int me, std::vector<int> others) {
+    std::erase(others, me);
     for (const int other : others) send(other, 100 * me + other);
     for (const int other : others) EXPECT_EQ(receive(other), 100 * other + me);
+}
+
+/// Until the other, too, has missed one who has opened again.
+void send_when_open(int to, int value) {
+    EXPECT_TRUE(eventually([&] { return bbp_send(to, &value, sizeof value) == BBP_OK; }));
 }
 
 /// A ring of two nodes with two ranks each, on this host alone.
 class NodeCommand : public ::testing::Test {
 protected:
-    std::vector<std::string> words(unsigned node) const {
-        return {"node",
-                "--ring",
-                name_.get(),
-                "--node",
-                std::to_string(node),
-                "--nodes",
-                "2",
-                "--ranks",
-                "4",
-                "--size",
-                "64K",
-                "--group",
-                own_group(name_.get()),
-                "--interface",
-                "lo"};
+    Arguments words(unsigned node) const {
+        return concat(
+            {"node", "--ring", name_.get(), "--node", std::to_string(node), "--nodes", "2"},
+            {"--ranks", "4", "--size", "64K", "--group", own_group(name_.get()), "--interface",
+             "lo"});
     }
     std::unique_ptr<Tool> start_node(unsigned node) const {
-        auto tool = std::make_unique<Tool>(words(node));
-        EXPECT_TRUE(tool->prints("in ring '")) << tool->err();
-        return tool;
+        return start_tool(words(node), "in ring '");
     }
     /// A program of the ring; its body runs between bbp_init and bbp_finalize.
     Child program(int rank, const std::function<void()>& body) const {
@@ -120,11 +117,7 @@ TEST_F(NodeCommand, carries_messages_between_all_programs_of_all_nodes) {
     std::vector<Child> programs;
     for (int rank = 0; rank < kRanks; ++rank) {
         programs.push_back(program(rank, [rank] {
-            std::vector<int> others;
-            for (int r = 0; r < kRanks; ++r) {
-                if (r != rank) others.push_back(r);
-            }
-            for (int i = 0; i < 100; ++i) talk_with(rank, others);
+            for (int i = 0; i < 100; ++i) talk_with(rank, {0, 1, 2, 3});
             check_ok(bbp_barrier_for(kLongNs));
         }));
     }
@@ -139,13 +132,8 @@ TEST_F(NodeCommand, goes_on_for_the_others_when_a_program_is_killed) {
     for (const int rank : {0, 2, 3}) {
         programs.push_back(program(rank, [rank] {
             EXPECT_EQ(receive(1), rank);  // its writes before it died
-            std::size_t size = 0;
-            EXPECT_EQ(bbp_recv_for(1, nullptr, 0, &size, kLongNs), BBP_EPEER);
-            std::vector<int> others;
-            for (const int r : {0, 2, 3}) {
-                if (r != rank) others.push_back(r);
-            }
-            talk_with(rank, others);
+            miss(1);
+            talk_with(rank, {0, 2, 3});
         }));
     }
     Child killed = program(1, [] {
@@ -173,8 +161,7 @@ TEST_F(NodeCommand, brings_what_the_killed_had_sent_though_their_successors_are_
     for (const int rank : {1, 3}) idle.push_back(program(rank, [] {}));
     for (int incarnation = 0; incarnation < kIncarnations; ++incarnation) {
         Child killed = program(0, [incarnation] {
-            EXPECT_TRUE(eventually(
-                [&] { return bbp_send(2, &incarnation, sizeof incarnation) == BBP_OK; }));
+            send_when_open(2, incarnation);
             ::raise(SIGKILL);
         });
         EXPECT_EQ(killed.wait(), -SIGKILL);
@@ -193,10 +180,6 @@ struct Progress {
 void check_new_node(const std::function<Child(int, std::function<void()>)>& program,
                     const std::function<void()>& replace_node) {
     SharedValue<Progress> now;
-    const auto miss = [&](int rank) {
-        std::size_t size = 0;
-        EXPECT_EQ(bbp_recv_for(rank, nullptr, 0, &size, kLongNs), BBP_EPEER) << rank;
-    };
     Child here = program(0, [&] {
         talk_with(0, {2});
         ++now->have_talked;
@@ -215,8 +198,7 @@ void check_new_node(const std::function<Child(int, std::function<void()>)>& prog
         miss(0);
         ++now->have_missed;
         EXPECT_TRUE(eventually([&] { return now->has_opened.load(); }));
-        const int value = 200;
-        EXPECT_TRUE(eventually([&] { return bbp_send(0, &value, sizeof value) == BBP_OK; }));
+        send_when_open(0, 200);
         EXPECT_EQ(receive(0), 2);
     });
     Child neighbour = program(1, [&] {  // does not look, and stays
@@ -256,8 +238,7 @@ TEST_F(NodeCommand,
     Child only = program(0, [&] {
         talk_with(0, {2});
         *state = 1;
-        std::size_t size = 0;
-        EXPECT_EQ(bbp_recv_for(2, nullptr, 0, &size, kLongNs), BBP_EPEER);
+        miss(2);
         check_ok(bbp_finalize());
         *state = 2;
         check_ok(bbp_init(nullptr, nullptr));  // waits for the daemon
@@ -265,14 +246,11 @@ TEST_F(NodeCommand,
     });
     Child elsewhere = program(2, [&] {
         talk_with(2, {0});
-        std::size_t size = 0;
-        EXPECT_EQ(bbp_recv_for(0, nullptr, 0, &size, kLongNs), BBP_EPEER);
-        const int value = 200;
-        EXPECT_TRUE(eventually([&] { return bbp_send(0, &value, sizeof value) == BBP_OK; }));
+        miss(0);
+        send_when_open(0, 200);
         EXPECT_EQ(receive(0), 2);
     });
-    std::vector<Child> idle;
-    idle.push_back(program(3, [] {}));
+    Child idle = program(3, [] {});
     Child second([&] {  // leaves before the daemon is killed
         enter(1);
         check_ok(bbp_init(nullptr, nullptr));
@@ -286,7 +264,7 @@ TEST_F(NodeCommand,
     node = start_node(0);
     EXPECT_EQ(only.wait(), 0);
     EXPECT_EQ(elsewhere.wait(), 0);
-    expect_done(idle);
+    EXPECT_EQ(idle.wait(), 0);
 }
 
 TEST_F(NodeCommand, raises_interrupts_for_programs_of_which_none_has_its_own_rank) {
@@ -352,11 +330,10 @@ TEST_F(NodeCommand, is_refused_where_a_program_runs_the_node) {
 }
 
 TEST_F(NodeCommand, says_what_is_wrong_with_its_settings) {
-    expect_err(run_tool({"node", "--ring", name_.get(), "--nodes", "2"}), 1, {"--node"});
-    const Ran outside = run_tool({"node", "--ring", name_.get(), "--nodes", "2", "--node", "2"});
-    EXPECT_THAT(outside.err, HasSubstr("[bad-rank]"));
-    const Ran keyless = run_tool({"node", "--ring", name_.get(), "--nodes", "2", "--node", "0"});
-    EXPECT_THAT(keyless.err, HasSubstr("[bad-key]"));
+    const Arguments two = {"node", "--ring", name_.get(), "--nodes", "2"};
+    expect_err(run_tool(two), 1, {"--node"});
+    expect_err(run_tool(concat(two, {"--node", "2"})), 1, {"[bad-rank]"});
+    expect_err(run_tool(concat(two, {"--node", "0"})), 1, {"[bad-key]"});
     EXPECT_FALSE(leaves_something());
 }
 

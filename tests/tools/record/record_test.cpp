@@ -3,6 +3,7 @@
 
 #include "rmem/ring/write_log.hpp"
 #include "tests/support/tool.hpp"
+#include "tests/support/tshark.hpp"
 #include "tests/tools/record/recorded.hpp"
 #include "tools/record/record_source.hpp"
 
@@ -15,22 +16,15 @@
 #include <filesystem>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace rmem::test {
 namespace {
 
-using ::testing::HasSubstr;
-
 class Record : public RecordingTest {
 protected:
     /// A recorder that has begun.
-    std::unique_ptr<Tool> start(const TestRing& ring, const std::vector<std::string>& more = {}) {
-        std::vector<std::string> words = {"record", "--ring", ring.name(), "-o", path};
-        words.insert(words.end(), more.begin(), more.end());
-        auto tool = std::make_unique<Tool>(words);
-        EXPECT_TRUE(tool->prints("rmem record: ring")) << tool->err();
-        return tool;
+    std::unique_ptr<Tool> start(const TestRing& ring, const Arguments& more = {}) {
+        return start_recorder(ring.name(), path, more);
     }
 };
 
@@ -258,24 +252,17 @@ TEST_F(Record, samples_the_memory_of_any_ring) {
 }
 
 TEST_F(Record, makes_a_capture_that_wireshark_reads) {
-    if (std::system("tshark --version >/dev/null 2>&1") != 0) {  // NOLINT(concurrency-mt-unsafe)
-        GTEST_SKIP() << "there is no tshark here";
-    }
+    if (!has_tshark()) GTEST_SKIP() << "there is no tshark here";
     TestRing ring(to_record(LinkKind::ring));
     Node node = ring.join(1);
     const std::string capture = folder / "a.pcap";
     const auto tool = start(ring, {"--pcap", capture, "--count", "1"});
     write_word(node, 0x40, 0xdeadbeef);
     EXPECT_EQ(tool->wait().code, 0);
-    const auto dissector = std::filesystem::path(RMEM_SOURCE_DIR) / "tools/record/rmem.lua";
-    const std::string shown = folder / "shown";
-    const std::string command =
-        "tshark -X lua_script:" + dissector.string() + " -r " + capture +
-        " -Y 'rmem.node == 1 && rmem.word == 0xdeadbeef' -T fields -e rmem.offset >" + shown +
-        " 2>/dev/null";
-    ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT(concurrency-mt-unsafe): one thread
-    const Bytes text = read_file(shown);
-    EXPECT_EQ(std::string(text.begin(), text.end()), "0x0000000000000040\n");
+    const std::string shown =
+        tshark(capture, "-Y 'rmem.node == 1 && rmem.word == 0xdeadbeef' -T fields -e rmem.offset");
+    EXPECT_THAT(shown, ::testing::EndsWith("0x0000000000000040\n"));
+    EXPECT_EQ(shown.find("0x"), shown.rfind("0x")) << "one packet";
     EXPECT_EQ(writes_in(path).size(), 1U) << "the recording is made beside it";
 }
 

@@ -32,12 +32,8 @@ class RecordUdp : public RecordingTest {
 protected:
     /// A recorder at a node, that has begun.
     std::unique_ptr<Tool> start(const TestRing& ring, unsigned node = 0,
-                                const std::vector<std::string>& more = {}) {
-        std::vector<std::string> words = {"record", "--ring", ring.segment(node), "-o", path};
-        words.insert(words.end(), more.begin(), more.end());
-        auto tool = std::make_unique<Tool>(words);
-        EXPECT_TRUE(tool->prints("rmem record: ring")) << tool->err();
-        return tool;
+                                const Arguments& more = {}) {
+        return start_recorder(ring.segment(node), path, more);
     }
     static Ran end(Tool& tool) {
         tool.signal(SIGINT);

@@ -5,10 +5,12 @@
 
 #include "tests/rmem/recording/recording_fixture.hpp"
 #include "tests/support/test_ring.hpp"
+#include "tests/support/tool.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,12 @@ inline constexpr std::size_t kRecordedBytes = 16384;
 
 inline RingSpec to_record(LinkKind link) {
     return {.link = link, .user_bytes = kRecordedBytes, .system_bytes = 4096};
+}
+
+/// A recorder of that ring, or of a node's segment, that has begun.
+inline std::unique_ptr<Tool> start_recorder(const std::string& ring, const std::string& path,
+                                            const Arguments& more = {}) {
+    return start_tool(concat({"record", "--ring", ring, "-o", path}, more), "rmem record: ring");
 }
 
 inline std::vector<OwnedWrite> writes_in(const std::string& path) {

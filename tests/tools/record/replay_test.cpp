@@ -43,14 +43,11 @@ protected:
         return write;
     }
 
-    Ran replay(const std::vector<std::string>& more, const std::string& input = "") {
-        std::vector<std::string> words = {"replay", path};
-        words.insert(words.end(), more.begin(), more.end());
-        return run_tool(words, input);
+    Ran replay(const Arguments& more, const std::string& input = "") {
+        return run_tool(concat({"replay", path}, more), input);
     }
-    std::vector<std::uint32_t> printed(std::vector<std::string> more) {
-        more.insert(more.begin(), {"--print", "--json"});
-        std::istringstream lines(replay(more).out);
+    std::vector<std::uint32_t> printed(const Arguments& more) {
+        std::istringstream lines(replay(concat({"--print", "--json"}, more)).out);
         std::vector<std::uint32_t> values;
         for (std::string line; std::getline(lines, line);) {
             values.push_back(nlohmann::json::parse(line)["words"][0]);
@@ -69,16 +66,15 @@ TEST_F(Replay, a_replay_of_a_recorded_ring_leaves_another_ring_with_the_same_mem
         Node a = recorded.join(0), b = recorded.join(1);
         write_word(a, 8, 1234);
         ASSERT_TRUE(a.flush(Deadline::in(kDefaultJoinTimeoutNs)));
-        Tool recorder({"record", "--ring", recorded.name(), "-o", path, "--count",
-                       std::to_string(2 * kWrites)});
-        ASSERT_TRUE(recorder.prints("rmem record: ring"));
+        const auto recorder =
+            start_recorder(recorded.name(), path, {"--count", std::to_string(2 * kWrites)});
         for (std::uint32_t i = 0; i < kWrites; ++i) {
             write_word(a, 0x100 + i % 100 * 4, i);
             write_word(b, 0x2000 + i % 700 * 4, i * 3);
         }
-        ASSERT_EQ(recorder.wait().code, 0);
-        ASSERT_TRUE(a.flush(Deadline::in(kDefaultJoinTimeoutNs)));
-        ASSERT_TRUE(b.flush(Deadline::in(kDefaultJoinTimeoutNs)));
+        ASSERT_EQ(recorder->wait().code, 0);
+        ASSERT_TRUE(a.flush(Deadline::in(kPatienceNs)));
+        ASSERT_TRUE(b.flush(Deadline::in(kPatienceNs)));
         memory = memory_of(a);
         EXPECT_EQ(memory_of(b), memory);
     }
@@ -113,9 +109,7 @@ TEST_F(Replay, plays_as_many_writes_as_are_asked_for_by_each_line) {
     TestRing ring(to_record(LinkKind::ring));
     Node reader = ring.join(1);
     const Ran ran = replay({"--ring", ring.name(), "--step"}, "\n2\nnonsense\nq\n");
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_THAT(ran.err, HasSubstr("3 writes"));
-    EXPECT_THAT(ran.err, HasSubstr("'nonsense' is not a number"));
+    expect_err(ran, 0, {"3 writes", "'nonsense' is not a number"});
     EXPECT_THAT(ran.out, HasSubstr("next: +0.000000004 s  node 0"));
     EXPECT_EQ(reader.load(0), 3U);
     EXPECT_EQ(replay({"--ring", ring.name(), "--step"}, "100\n").code, 0);
@@ -192,7 +186,7 @@ TEST_F(Replay, makes_the_ring_as_it_was_and_stays_in_it_if_told_to) {
     Tool tool({"replay", path, "--ring", name.get(), "--make", "--hold"});
     ASSERT_TRUE(tool.prints("1 writes")) << tool.err();
     EXPECT_EQ(run_tool({"peek", name.get(), "0"}).out, "42\n");
-    EXPECT_EQ(run_tool({"info", name.get(), "--json"}).json()["link"], "ring");
+    EXPECT_EQ(json_of("info", name.get())["link"], "ring");
     tool.signal(SIGINT);
     EXPECT_EQ(tool.wait().code, 0);
 }
@@ -211,10 +205,8 @@ TEST_F(Replay, needs_a_rank_that_nobody_holds) {
     make({word(1, 0, 0, 1)});
     const TestRing ring(to_record(LinkKind::ring));
     const Node a = ring.join(0), b = ring.join(1);
-    for (const auto& more : {std::vector<std::string>{}, {"--as-rank", "1"}, {"--node", "1"}}) {
-        std::vector<std::string> words = {"--ring", ring.name()};
-        words.insert(words.end(), more.begin(), more.end());
-        expect_err(replay(words), 1, {"[rank-taken]"});
+    for (const auto& more : {Arguments{}, {"--as-rank", "1"}, {"--node", "1"}}) {
+        expect_err(replay(concat({"--ring", ring.name()}, more)), 1, {"[rank-taken]"});
     }
 }
 
@@ -223,8 +215,7 @@ TEST_F(Replay, tolerates_a_torn_tail_and_says_so) {
     record(100, 10);
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 100);
     const Ran ran = replay({});
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_THAT(ran.out, HasSubstr("90 writes"));
+    expect_out(ran, 0, {"90 writes"});
     EXPECT_THAT(ran.err, HasSubstr("after the last whole block are torn off"));
 }
 
@@ -235,8 +226,7 @@ TEST_F(Replay, plays_around_a_damaged_block_and_names_it) {
     bytes[recording_format::kFileHeaderBytes + recording_format::kBlockHeaderBytes + 30] ^= 1;
     write_file(path, bytes);
     const Ran ran = replay({});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.out, HasSubstr("90 writes"));
+    expect_out(ran, 1, {"90 writes"});
     EXPECT_THAT(ran.err, HasSubstr("the first is block 0 at byte 320"));
 }
 
@@ -266,9 +256,7 @@ TEST_F(Replay, makes_a_capture_with_a_packet_for_each_write) {
     make({word(1, 0, 0, 1), word(2, 1, 0, 2), word(3, 1, 0, 3)});
     const std::string capture = folder / "a.pcap";
     EXPECT_EQ(replay({"--pcap", capture, "--node", "1", "--json"}).json()["packets"], 2);
-    const Ran twice = replay({"--pcap", capture});
-    EXPECT_EQ(twice.code, 1) << "there is one already";
-    EXPECT_THAT(twice.err, HasSubstr("--replace"));
+    expect_err(replay({"--pcap", capture}), 1, {"--replace"});  // there is one already
     EXPECT_EQ(replay({"--pcap", capture, "--replace"}).code, 0);
 }
 

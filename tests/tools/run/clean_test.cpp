@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <memory>
 #include <string>
 
 namespace rmem::test {
@@ -23,64 +22,41 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-RingConfig config_of(const RingName& name) {
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 2;
-    config.user_bytes = 4096;
-    return config;
-}
-
-void leave_dead(const RingName& name) {
-    Child maker([&] {
-        const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
-        const Membership member(ring, {0, 0});
-        ::kill(::getpid(), SIGKILL);
-    });
-    ASSERT_EQ(maker.wait(), -SIGKILL);
-    ASSERT_TRUE(name.exists());
-}
-
 TEST(Clean, removes_a_ring_that_nobody_is_left_in) {
     const RingName name;
-    leave_dead(name);
+    leave_dead(name.config(), 0);
+    ASSERT_TRUE(name.exists());
     expect_out(run_tool({"clean", name.get()}), 0, {"removed " + name.get()});
     EXPECT_FALSE(name.exists());
 }
 
 TEST(Clean, removes_all_nodes_that_this_host_has_of_a_ring) {
     const RingName name, another;
-    RingConfig config = config_of(name);
-    config.link = LinkKind::udp;
     for (const RingName* ring : {&name, &another}) {
-        config.name = ring->get();
         Child maker([&] {
-            const auto first = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 0);
-            const auto second = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 1);
+            const auto first = open_ring(ring->config(2, LinkKind::udp), 0);
+            const auto second = open_ring(ring->config(2, LinkKind::udp), 1);
             ::kill(::getpid(), SIGKILL);
         });
         ASSERT_EQ(maker.wait(), -SIGKILL);
+        ASSERT_TRUE(Segment::open(ring->get() + "@1"));
     }
-    ASSERT_TRUE(Segment::open(config.segment_name(1)));
     expect_out(run_tool({"clean", name.get()}), 0,
                {"removed " + name.get() + "@0", "removed " + name.get() + "@1"});
-    for (const unsigned node : {0U, 1U}) {
-        EXPECT_TRUE(Segment::open(config.segment_name(node))) << "another ring's";
-        config.name = name.get();
-        EXPECT_FALSE(Segment::open(config.segment_name(node)));
-        config.name = another.get();
+    for (const char* node : {"@0", "@1"}) {
+        EXPECT_TRUE(Segment::open(another.get() + node)) << "another ring's";
+        EXPECT_FALSE(Segment::open(name.get() + node));
     }
     EXPECT_EQ(run_tool({"clean", another.get()}).code, 0);
 }
 
 TEST(Clean, keeps_a_ring_with_a_live_member_and_says_why) {
     const RingName name;
-    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(name.config());
     const Membership member(ring, {1, 1});
-    for (const bool forced : {false, true}) {
-        std::vector<std::string> words = {"clean", name.get()};
-        if (forced) words.emplace_back("--force");
-        expect_out(run_tool(words), 1, {"kept " + name.get() + ": 1 of its 2 ranks is alive"});
+    for (const Arguments& forced : {Arguments{}, Arguments{"--force"}}) {
+        expect_out(run_tool(concat({"clean", name.get()}, forced)), 1,
+                   {"kept " + name.get() + ": 1 of its 2 ranks is alive"});
         EXPECT_TRUE(name.exists());
     }
 }
@@ -90,7 +66,7 @@ TEST(Clean, removes_what_a_killed_user_has_left_if_root_asks) {
     const RingName name;
     Child bob([&] {
         become(kBob);
-        const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+        const auto ring = open_ring(name.config());
         ::kill(::getpid(), SIGKILL);
     });
     ASSERT_EQ(bob.wait(), -SIGKILL);
@@ -99,11 +75,10 @@ TEST(Clean, removes_what_a_killed_user_has_left_if_root_asks) {
 }
 
 TEST(Clean, removes_the_node_of_a_daemon_that_was_killed) {
-    RingName name;
-    RingConfig config = config_of(name);
-    config.link = LinkKind::udp;
+    const RingName name;
+    const RingConfig config = name.config(2, LinkKind::udp);
     Child daemon([&] {
-        const auto ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 0);
+        const auto ring = open_ring(config, 0);
         ring->board().kind = static_cast<std::uint32_t>(udp::EngineKind::daemon);
         ::kill(::getpid(), SIGKILL);
     });
@@ -114,15 +89,15 @@ TEST(Clean, removes_the_node_of_a_daemon_that_was_killed) {
 
 TEST(Clean, keeps_a_ring_that_somebody_holds_without_a_rank) {
     const RingName name;
-    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(name.config());
     EXPECT_EQ(run_tool({"clean", name.get()}).code, 1);
     EXPECT_TRUE(name.exists());
 }
 
 TEST(Clean, cleaning_of_all_rings_removes_the_dead_only) {
     const RingName live, dead;
-    const auto ring = Ring::open(config_of(live), Deadline::in(kDefaultJoinTimeoutNs));
-    leave_dead(dead);
+    const auto ring = open_ring(live.config());
+    leave_dead(dead.config(), 0);
     // A dry run, because dead rings of other tests lie there as well.
     const auto report = run_tool({"clean", "--all", "--dry-run", "--json"}).json();
     for (const auto& found : report) {
@@ -163,7 +138,7 @@ TEST(Clean, keeps_what_its_maker_is_still_at) {
 
 TEST(Clean, removes_a_dead_ring_of_another_version) {
     const RingName name;
-    leave_dead(name);
+    leave_dead(name.config(), 0);
     {
         const auto segment = Segment::open(name.get());
         reinterpret_cast<SegmentHeader*>(segment->data())->version = kSegmentVersion + 1;

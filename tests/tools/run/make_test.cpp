@@ -2,6 +2,7 @@
 // `rmem make`, and writes into a ring from outside.
 
 #include "rmem/node.hpp"
+#include "tests/support/refused.hpp"
 #include "tests/support/tool.hpp"
 #include "tools/watch/outside_write.hpp"
 
@@ -12,8 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,19 +23,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-RingConfig config_of(const RingName& name, LinkKind link) {
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 2;
-    config.link = link;
-    config.user_bytes = 4096;
-    return config;
-}
-
-std::shared_ptr<Ring> open(const RingName& name, LinkKind link) {
-    return Ring::open(config_of(name, link), Deadline::in(kDefaultJoinTimeoutNs));
-}
-
 std::vector<std::byte> word(std::uint32_t value) {
     std::vector<std::byte> bytes(sizeof value);
     std::memcpy(bytes.data(), &value, sizeof value);
@@ -45,7 +31,7 @@ std::vector<std::byte> word(std::uint32_t value) {
 
 TEST(OutsideWrite, reaches_all_nodes_of_a_ring_whose_ranks_all_run) {
     const RingName name;
-    const auto ring = open(name, LinkKind::ring);
+    const auto ring = open_ring(name.config(2, LinkKind::ring));
     Node a(ring, {0, 0}), b(ring, {1, 1});
     EXPECT_EQ(tools::write_from_outside(ring, std::nullopt, 0x40, word(7)), 0U);
     EXPECT_EQ(a.load(0x40), 7U);
@@ -56,7 +42,7 @@ TEST(OutsideWrite, reaches_all_nodes_of_a_ring_whose_ranks_all_run) {
 
 TEST(OutsideWrite, is_one_of_the_first_live_node) {
     const RingName name;
-    const auto ring = open(name, LinkKind::ring);
+    const auto ring = open_ring(name.config(2, LinkKind::ring));
     Node b(ring, {1, 1});
     EXPECT_EQ(tools::write_from_outside(ring, std::nullopt, 0x40, word(7)), 1U);
     EXPECT_EQ(b.load(0x40), 7U);
@@ -64,7 +50,7 @@ TEST(OutsideWrite, is_one_of_the_first_live_node) {
 
 TEST(OutsideWrite, goes_into_every_bank_while_no_rank_is_alive) {
     const RingName name;
-    const auto ring = open(name, LinkKind::ring);
+    const auto ring = open_ring(name.config(2, LinkKind::ring));
     tools::write_from_outside(ring, std::nullopt, 0x41, {std::byte{1}, std::byte{2}});
     for (unsigned n = 0; n < 2; ++n) {
         EXPECT_EQ(ring->bank(n)[0x41], std::byte{1}) << n;
@@ -74,14 +60,10 @@ TEST(OutsideWrite, goes_into_every_bank_while_no_rank_is_alive) {
 
 TEST(OutsideWrite, says_how_to_plan_a_ring_over_several_hosts_for_it) {
     const RingName name;
-    const auto ring = open(name, LinkKind::udp);
-    try {
-        tools::write_from_outside(ring, std::nullopt, 0x40, word(7));
-        FAIL() << "udp has no seat for it";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::not_permitted);
-        EXPECT_THAT(error.what(), HasSubstr("plan it with one rank more"));
-    }
+    const auto ring = open_ring(name.config(2, LinkKind::udp));
+    const auto write = [&] { tools::write_from_outside(ring, std::nullopt, 0x40, word(7)); };
+    EXPECT_THAT(refused(Errc::not_permitted, write), HasSubstr("plan it with one rank more"))
+        << "udp has no seat for it";
 }
 
 TEST(Make, makes_a_ring_that_a_job_finds_and_leaves_with_what_is_in_it) {
@@ -89,10 +71,11 @@ TEST(Make, makes_a_ring_that_a_job_finds_and_leaves_with_what_is_in_it) {
     name.may_be_left();
     const auto file = std::filesystem::temp_directory_path() / ("bank-" + name.get());
     std::ofstream(file) << "abcd";
+    const Arguments make = {"make", name.get(), "-n", "2",        "--link",
+                            "ring", "--size",   "4K", "--timing", "gt200"};
     const Ran made =
-        run_tool({"make", name.get(), "-n", "2", "--link", "ring", "--size", "4K", "--timing",
-                  "gt200", "--from", file.string(), "--at", "0x100", "0x40=42", "0x44=1.5:f32",
-                  "0x80=up:text", "0x102=120:u8", "--json"});
+        run_tool(concat(make, {"--from", file.string(), "--at", "0x100", "0x40=42", "0x44=1.5:f32",
+                               "0x80=up:text", "0x102=120:u8", "--json"}));
     std::filesystem::remove(file);
     ASSERT_EQ(made.code, 0) << made.err;
     EXPECT_EQ(made.json()["ranks"], 2);
@@ -111,10 +94,7 @@ TEST(Make, makes_a_ring_that_a_job_finds_and_leaves_with_what_is_in_it) {
             EXPECT_EQ(std::memcmp(bank + 0x100, "abxd", 4), 0) << "values after the file";
         }
     }
-    EXPECT_THAT(run_tool({"make", name.get(), "-n", "2", "--link", "ring", "--size", "4K",
-                          "--timing", "gt200"})
-                    .err,
-                HasSubstr("already"));
+    EXPECT_THAT(run_tool(make).err, HasSubstr("already"));
     EXPECT_EQ(run_tool({"poke", name.get(), "0x40", "43"}).code, 0);
     const Ran job = run_tool({"run", "-n", "1", "--ring", name.get(), "--", "sh", "-c",
                               "echo $RMEM_RANKS $RMEM_LINK $RMEM_SIZE $RMEM_TIMING"});
@@ -122,11 +102,9 @@ TEST(Make, makes_a_ring_that_a_job_finds_and_leaves_with_what_is_in_it) {
     EXPECT_EQ(job.out, "[0] 2 ring 4096 gt200\n");
     EXPECT_THAT(job.err, HasSubstr("rank 1 stays empty"));
     EXPECT_THAT(job.err, Not(HasSubstr("kept"))) << "that it stays is no news";
-    const Ran list = run_tool({"list", "--json"});
-    EXPECT_THAT(list.out, HasSubstr("\"kept\""));
+    EXPECT_THAT(run_tool({"list", "--json"}).out, HasSubstr("\"kept\""));
     EXPECT_EQ(run_tool({"peek", name.get(), "0x40", "--node", "1"}).out, "43\n");
-    const Ran kept = run_tool({"clean", "--dry-run"});
-    EXPECT_THAT(kept.out, HasSubstr("kept " + name.get()));
+    EXPECT_THAT(run_tool({"clean", "--dry-run"}).out, HasSubstr("kept " + name.get()));
     EXPECT_EQ(run_tool({"clean", name.get()}).code, 0);
     EXPECT_FALSE(name.exists());
 }
@@ -166,7 +144,7 @@ TEST(Make, makes_a_ring_of_any_layout_that_a_job_finds_by_its_name) {
 TEST(Wait, ends_when_the_ring_and_the_ranks_are_there_and_says_what_is_missing) {
     const RingName name;
     Tool wait({"wait", name.get(), "--ranks", "all"});
-    const auto ring = open(name, LinkKind::direct);
+    const auto ring = open_ring(name.config(2, LinkKind::direct));
     const Node a(ring, {0, 0});
     EXPECT_EQ(run_tool({"wait", name.get()}).code, 0);
     expect_err(run_tool({"wait", "--ring", name.get(), "--ranks", "2", "--for", "1ms"}), 1,
@@ -178,20 +156,21 @@ TEST(Wait, ends_when_the_ring_and_the_ranks_are_there_and_says_what_is_missing) 
 
 TEST(Make, leaves_nothing_of_what_it_refuses) {
     const RingName name;
-    const auto refusal = [&](const std::vector<std::string>& more, int code = 1) {
-        std::vector<std::string> words = {"make", name.get(), "--size", "4K"};
-        words.insert(words.end(), more.begin(), more.end());
-        const Ran ran = run_tool(words);
-        EXPECT_EQ(ran.code, code) << more[0];
-        EXPECT_FALSE(name.exists()) << more[0];
-        return ran.err;
+    struct Case {
+        Arguments more;
+        int code;
+        const char* says;
     };
-    EXPECT_THAT(refusal({"0x40"}, 2), HasSubstr("'0x40' sets nothing"));
-    EXPECT_THAT(refusal({"0x40=x"}, 2), HasSubstr("[invalid-argument]"));
-    EXPECT_THAT(refusal({"4K=1"}), HasSubstr("outside the user's memory"));
-    EXPECT_THAT(refusal({"--link", "udp"}), HasSubstr("`rmem node` runs it"));
-    EXPECT_THAT(refusal({"--from", "/no/such/file"}), HasSubstr("cannot be read"));
-    EXPECT_THAT(refusal({"-n", "2", "--nodes", "3"}), HasSubstr("[bad-node-count]"));
+    for (const Case& c : {Case{{"0x40"}, 2, "'0x40' sets nothing"},
+                          {{"0x40=x"}, 2, "[invalid-argument]"},
+                          {{"4K=1"}, 1, "outside the user's memory"},
+                          {{"--link", "udp"}, 1, "`rmem node` runs it"},
+                          {{"--from", "/no/such/file"}, 1, "cannot be read"},
+                          {{"-n", "2", "--nodes", "3"}, 1, "[bad-node-count]"}}) {
+        expect_err(run_tool(concat({"make", name.get(), "--size", "4K"}, c.more)), c.code,
+                   {c.says});
+        EXPECT_FALSE(name.exists()) << c.more[0];
+    }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "tools/run/rig.hpp"
 
 #include "rmem/error.hpp"
+#include "tests/support/refused.hpp"
 #include "tests/support/tool.hpp"
 
 #include <gmock/gmock.h>
@@ -12,11 +13,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <set>
 #include <sstream>
 #include <string>
-#include <vector>
 
 namespace tools {
 namespace {
@@ -33,17 +32,19 @@ Rig rig_of(const std::string& text) {
     return parse_rig(text, "some/rig.toml", kKeys);
 }
 
-std::string refusal(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const rmem::Error& error) {
-        EXPECT_EQ(error.code(), rmem::Errc::invalid_argument);
-        return error.what();
-    }
-    return "no error";
-}
+using rmem::test::expect_err;
+using rmem::test::refused;
+using rmem::test::run_tool;
+
+/// Two lines of a rig file; more of this rank come behind them.
+const std::string kRank = "[[rank]]\nprogram = \"a\"\n";
+
 std::string refusal_of(const std::string& text) {
-    return refusal([&] { rig_of(text); });
+    return refused(rmem::Errc::invalid_argument, [&] { rig_of(text); });
+}
+/// Of `count` ranks of the first of these programs.
+std::string refusal_of(unsigned count, const rmem::test::Arguments& programs) {
+    return refused(rmem::Errc::invalid_argument, [&] { programs_of(count, programs); });
 }
 
 TEST(Programs, a_colon_ends_a_program_and_each_has_its_ranks) {
@@ -56,21 +57,12 @@ TEST(Programs, a_colon_ends_a_program_and_each_has_its_ranks) {
 }
 
 TEST(Programs, refuses_what_is_no_program) {
-    EXPECT_THAT(refusal([] { programs_of(1, {"./a", ":"}); }), HasSubstr("missing"));
-    EXPECT_THAT(refusal([] { programs_of(1, {":", "./a"}); }), HasSubstr("missing"));
-    EXPECT_THAT(refusal([] { programs_of(1, {"./a", ":", "-n", "2"}); }), HasSubstr("missing"));
-    EXPECT_THAT(refusal([] {
-                    programs_of(1, {"./a", ":", "--link", "ring", "./b"});
-                }),
-                HasSubstr("'--link'"));
-    EXPECT_THAT(refusal([] {
-                    programs_of(200, {"./a", ":", "-n", "57", "./b"});
-                }),
-                HasSubstr("at most 256"));
-    EXPECT_THAT(refusal([] {
-                    programs_of(1, {"./a", ":", "-n", "0", "./b"});
-                }),
-                HasSubstr("0 ranks"));
+    EXPECT_THAT(refusal_of(1, {"./a", ":"}), HasSubstr("missing"));
+    EXPECT_THAT(refusal_of(1, {":", "./a"}), HasSubstr("missing"));
+    EXPECT_THAT(refusal_of(1, {"./a", ":", "-n", "2"}), HasSubstr("missing"));
+    EXPECT_THAT(refusal_of(1, {"./a", ":", "--link", "ring", "./b"}), HasSubstr("'--link'"));
+    EXPECT_THAT(refusal_of(200, {"./a", ":", "-n", "57", "./b"}), HasSubstr("at most 256"));
+    EXPECT_THAT(refusal_of(1, {"./a", ":", "-n", "0", "./b"}), HasSubstr("0 ranks"));
 }
 
 TEST(RigFile, gives_the_ring_its_settings_and_each_rank_its_program) {
@@ -102,20 +94,18 @@ TEST(RigFile, gives_the_ring_its_settings_and_each_rank_its_program) {
 
 TEST(RigFile, counts_folders_from_its_own) {
     const auto here = std::filesystem::current_path();
-    const Rig rig =
-        parse_rig("[[rank]]\nprogram = \"a\"\n[[rank]]\nprogram = \"b\"\ndirectory = \".\"",
-                  "rig.toml", kKeys);
+    const Rig rig = parse_rig(kRank + kRank + "directory = \".\"", "rig.toml", kKeys);
     EXPECT_EQ(rig.programs[0].directory, here);
     EXPECT_TRUE(std::filesystem::equivalent(rig.programs[1].directory, here));
-    EXPECT_EQ(rig_of("[[rank]]\nprogram = \"a\"").programs[0].directory, here / "some");
-    EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\ndirectory = \"none-such\""),
+    EXPECT_EQ(rig_of(kRank).programs[0].directory, here / "some");
+    EXPECT_THAT(refusal_of(kRank + "directory = \"none-such\""),
                 StartsWith("some/rig.toml:3: there is no folder"));
 }
 
 TEST(RigFile, takes_processors_as_numbers_ranges_and_lists) {
     const unsigned own = usable_processors().front();
     const auto processors = [](const std::string& text) {
-        return rig_of("[[rank]]\nprogram = \"a\"\nprocessors = " + text).programs[0].processors;
+        return rig_of(kRank + "processors = " + text).programs[0].processors;
     };
     const std::string number = std::to_string(own);
     EXPECT_THAT(processors(number), ElementsAre(own));
@@ -123,12 +113,11 @@ TEST(RigFile, takes_processors_as_numbers_ranges_and_lists) {
     EXPECT_THAT(processors("[" + number + "]"), ElementsAre(own));
     for (const char* wrong :
          {"\"\"", "\"1-\"", "\"a\"", "\"2-1\"", "-1", "\"0,\"", "99999999999"}) {
-        EXPECT_THAT(refusal_of(std::string("[[rank]]\nprogram = \"a\"\nprocessors = ") + wrong),
+        EXPECT_THAT(refusal_of(kRank + "processors = " + wrong),
                     StartsWith("some/rig.toml:3: processors are"))
             << wrong;
     }
-    EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\nprocessors = 1023"),
-                HasSubstr("no processor 1023"));
+    EXPECT_THAT(refusal_of(kRank + "processors = 1023"), HasSubstr("no processor 1023"));
 }
 
 TEST(RigFile, names_the_line_of_what_is_wrong) {
@@ -144,23 +133,22 @@ TEST(RigFile, names_the_line_of_what_is_wrong) {
     EXPECT_THAT(refusal_of("rank = [1]"), StartsWith("some/rig.toml:1: a rig needs"));
     EXPECT_THAT(refusal_of("[[rank]]\ncount = 2"), StartsWith("some/rig.toml:1: this [[rank]]"));
     EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"\""), HasSubstr("'program' is empty"));
-    EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\narguments = \"b\""),
+    EXPECT_THAT(refusal_of(kRank + "arguments = \"b\""),
                 StartsWith("some/rig.toml:3: 'arguments' is not a list"));
-    EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\ncount = 0"), HasSubstr("from 1 to 256"));
-    EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\ncount = 256\n[[rank]]\nprogram = \"b\""),
+    EXPECT_THAT(refusal_of(kRank + "count = 0"), HasSubstr("from 1 to 256"));
+    EXPECT_THAT(refusal_of(kRank + "count = 256\n" + kRank),
                 StartsWith("some/rig.toml:4: a ring has at most 256"));
-    EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\nuser = \"no-such-user\""),
+    EXPECT_THAT(refusal_of(kRank + "user = \"no-such-user\""),
                 HasSubstr("'no-such-user' is not known"));
-    EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\n[rank.environment]\nRMEM_SIZE = 4\n"),
+    EXPECT_THAT(refusal_of(kRank + "[rank.environment]\nRMEM_SIZE = 4\n"),
                 StartsWith("some/rig.toml:4: RMEM_SIZE is the same for all"));
-    EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\n[rank.environment]\nRMEM_RANK = 1\n"),
-                HasSubstr("RMEM_RANK"));
-    EXPECT_THAT(refusal([] { read_rig("no-such-file.toml", kKeys); }),
+    EXPECT_THAT(refusal_of(kRank + "[rank.environment]\nRMEM_RANK = 1\n"), HasSubstr("RMEM_RANK"));
+    EXPECT_THAT(refused(rmem::Errc::invalid_argument, [] { read_rig("no-such-file.toml", kKeys); }),
                 StartsWith("the rig file 'no-such-file.toml' cannot be read: No such file"));
 }
 
 TEST(RigFile, another_user_is_for_root_to_name) {
-    const std::string text = "[[rank]]\nprogram = \"a\"\nuser = \"nobody\"";
+    const std::string text = kRank + "user = \"nobody\"";
     if (::geteuid() != 0) {
         EXPECT_THAT(refusal_of(text), HasSubstr("only root"));
         return;
@@ -168,8 +156,7 @@ TEST(RigFile, another_user_is_for_root_to_name) {
     const Rig rig = rig_of(text);
     ASSERT_TRUE(rig.programs[0].user);
     EXPECT_NE(rig.programs[0].user->id, 0U);
-    EXPECT_FALSE(rig_of("[[rank]]\nprogram = \"a\"\nuser = \"root\"").programs[0].user)
-        << "that is who we are";
+    EXPECT_FALSE(rig_of(kRank + "user = \"root\"").programs[0].user) << "that is who we are";
 }
 
 std::multiset<std::string> lines_of(const std::string& text) {
@@ -180,8 +167,8 @@ std::multiset<std::string> lines_of(const std::string& text) {
 }
 
 TEST(RunPrograms, starts_several_in_one_ring) {
-    const auto ran = rmem::test::run_tool({"run", "sh", "-c", "echo a $RMEM_RANK/$RMEM_RANKS", ":",
-                                           "-n", "2", "sh", "-c", "echo b $RMEM_RANK"});
+    const auto ran = run_tool({"run", "sh", "-c", "echo a $RMEM_RANK/$RMEM_RANKS", ":", "-n", "2",
+                               "sh", "-c", "echo b $RMEM_RANK"});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_THAT(lines_of(ran.out), UnorderedElementsAre("[0] a 0/3", "[1] b 1", "[2] b 2"));
 }
@@ -203,7 +190,7 @@ TEST(RunPrograms, starts_a_rig_as_its_file_says) {
                            "taskset -cp $$ | sed 's/.*: //'\"]\n"
                         << "processors = " << last << "\n"
                         << (is_root ? "user = \"nobody\"\n" : "");
-    const auto ran = rmem::test::run_tool({"run", "--rig", file});
+    const auto ran = run_tool({"run", "--rig", file});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_THAT(lines_of(ran.out),
                 ::testing::Contains("[0] rig 64K " + folder.filename().string()));
@@ -211,12 +198,11 @@ TEST(RunPrograms, starts_a_rig_as_its_file_says) {
     if (is_root) {
         EXPECT_THAT(lines_of(ran.out), ::testing::Contains("[1] seat nobody /nonexistent"));
     }
-    EXPECT_EQ(rmem::test::run_tool({"run", "--rig", file, "-n", "2"}).code, 2);
+    EXPECT_EQ(run_tool({"run", "--rig", file, "-n", "2"}).code, 2);
     if (is_root) {
         std::ofstream(file) << "[[rank]]\nprogram = \"true\"\nuser = \"nobody\"\n";
-        const auto alone = rmem::test::run_tool({"run", "--rig", file});
-        EXPECT_EQ(alone.code, 125);
-        EXPECT_THAT(alone.err, HasSubstr("rig.toml:1: user 'nobody' could not join ring"));
+        expect_err(run_tool({"run", "--rig", file}), 125,
+                   {"rig.toml:1: user 'nobody' could not join ring"});
     }
     std::filesystem::remove_all(folder);
 }

@@ -23,23 +23,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The process's state letter as in /proc; 0 when there is none.
-char state_of(pid_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-    std::string line;
-    if (!std::getline(file, line)) return 0;
-    return line[line.rfind(')') + 2];
-}
-
-bool is_running(pid_t pid) {
-    const char state = state_of(pid);
-    return state != 0 && state != 'Z' && state != 'X';
-}
-
 /// The number in the line "<rank>: <word> <number>" that a rank has printed.
 pid_t printed_pid(const std::string& out, const std::string& word) {
     const auto at = out.find(word + " ");
     return at == std::string::npos ? -1 : std::stoi(out.substr(at + word.size() + 1));
+}
+
+/// Both of a job's ranks have printed that they are ready.
+bool are_ready(const Tool& job) {
+    return job.prints("[0] ready") && job.prints("[1] ready");
 }
 
 /// A file by which ranks and test tell each other that something is done; gone at the end.
@@ -99,13 +91,11 @@ TEST(RunEnds, lets_the_others_run_on_when_told_to) {
 }
 
 TEST(RunEnds, starts_a_killed_rank_again) {
-    const RingName ring;  // for a folder name that nobody else has
-    const std::string marker = "/tmp/" + ring.get();
-    const Ran ran = run_tool(run_script({"-n", "1", "--restart", "1"},
-                                        "if [ ! -e " + marker + " ]; then touch " + marker +
-                                            "; kill -KILL $$; fi; rm " + marker + "; echo again"));
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_THAT(ran.out, HasSubstr("[0] again"));
+    const Sign died;
+    const Ran ran = run_tool(run_script(
+        {"-n", "1", "--restart", "1"},
+        "[ -e " + died.path() + " ] || { " + died.setting() + "; kill -KILL $$; }; echo again"));
+    expect_out(ran, 0, {"[0] again"});
     EXPECT_THAT(ran.err, HasSubstr("died of SIGKILL"));
 }
 
@@ -119,8 +109,7 @@ TEST(RunEnds, passes_signals_on) {
     Tool job(run_script({"-n", "2"},
                         "trap 'echo got usr1' USR1; trap 'echo got term; exit 5' TERM; echo ready; "
                         "while :; do sleep 0.05; done"));
-    ASSERT_TRUE(job.prints("[0] ready"));
-    ASSERT_TRUE(job.prints("[1] ready"));
+    ASSERT_TRUE(are_ready(job));
     job.signal(SIGUSR1);
     EXPECT_TRUE(job.prints("[0] got usr1"));
     EXPECT_TRUE(job.prints("[1] got usr1"));
@@ -130,19 +119,16 @@ TEST(RunEnds, passes_signals_on) {
 
 TEST(RunEnds, ends_as_its_ranks_do_at_an_interrupt) {
     Tool job(run_script({"-n", "2"}, "echo ready; exec sleep 60"));
-    ASSERT_TRUE(job.prints("[0] ready"));
-    ASSERT_TRUE(job.prints("[1] ready"));
+    ASSERT_TRUE(are_ready(job));
     job.signal(SIGINT);
     const Ran ran = job.wait();
-    EXPECT_EQ(ran.code, 128 + SIGINT);
-    EXPECT_THAT(ran.err, HasSubstr("SIGINT passed on to ranks 0-1"));
+    expect_err(ran, 128 + SIGINT, {"SIGINT passed on to ranks 0-1"});
     EXPECT_THAT(ran.err, Not(HasSubstr("died"))) << "nobody is surprised by that";
 }
 
 TEST(RunEnds, kills_at_the_second_interrupt) {
     Tool job(run_script({"-n", "2"}, "trap '' INT; echo ready; while :; do sleep 1; done"));
-    ASSERT_TRUE(job.prints("[0] ready"));
-    ASSERT_TRUE(job.prints("[1] ready"));
+    ASSERT_TRUE(are_ready(job));
     job.signal(SIGINT);
     ASSERT_TRUE(job.prints("once more kills them"));
     job.signal(SIGINT);
@@ -155,23 +141,23 @@ TEST(RunEnds, stops_and_goes_on_with_its_ranks) {
     ASSERT_TRUE(job.prints("pid "));
     const pid_t rank = printed_pid(job.out(), "pid");
     job.signal(SIGTSTP);
-    EXPECT_TRUE(eventually([&] { return state_of(rank) == 'T' && state_of(job.pid()) == 'T'; }));
+    EXPECT_TRUE(eventually([&] { return is_stopped(rank) && is_stopped(job.pid()); }));
     job.signal(SIGCONT);
-    EXPECT_TRUE(eventually([&] { return state_of(rank) != 'T' && state_of(job.pid()) != 'T'; }));
+    EXPECT_TRUE(eventually([&] { return !is_stopped(rank) && !is_stopped(job.pid()); }));
 }
 
 TEST(RunEnds, ends_what_a_rank_has_left_running) {
     const Ran ran = run_tool(run_script({"-n", "1"}, "sleep 60 & echo pid $!"));
     EXPECT_EQ(ran.code, 0);
     const pid_t left = printed_pid(ran.out, "pid");
-    EXPECT_TRUE(eventually([&] { return !is_running(left); }));
+    EXPECT_TRUE(eventually([&] { return has_ended(left); }));
 }
 
 TEST(RunEnds, reaps_what_a_rank_has_started_and_left) {
     const Tool job(run_script({"-n", "1"}, "(sh -c 'echo orphan $$' &); exec sleep 60"));
     ASSERT_TRUE(job.prints("orphan "));
     const pid_t orphan = printed_pid(job.out(), "orphan");
-    EXPECT_TRUE(eventually([&] { return state_of(orphan) == 0; })) << state_of(orphan);
+    EXPECT_TRUE(eventually([&] { return thread_states(orphan).empty(); }));
 }
 
 TEST(RunEnds, leaves_no_ring_when_what_a_rank_has_started_takes_its_time_to_die) {
@@ -240,15 +226,13 @@ TEST(RunEnds, leaves_nothing_when_it_is_killed_itself) {
     const RingName ring;
     Tool job(run_script({"-n", "2", "--ring", ring.get()},
                         "sleep 60 & echo child $!; echo rank $$; echo ready; wait"));
-    ASSERT_TRUE(job.prints("[0] ready"));
-    ASSERT_TRUE(job.prints("[1] ready"));
+    ASSERT_TRUE(are_ready(job));
     const pid_t rank = printed_pid(job.out(), "rank");
     const pid_t child = printed_pid(job.out(), "child");
-    ASSERT_TRUE(is_running(rank));
-    ASSERT_TRUE(is_running(child));
+    ASSERT_FALSE(has_ended(rank) || has_ended(child));
     job.signal(SIGKILL);
     EXPECT_EQ(job.wait().code, 128 + SIGKILL);
-    EXPECT_TRUE(eventually([&] { return !is_running(rank) && !is_running(child); }));
+    EXPECT_TRUE(eventually([&] { return has_ended(rank) && has_ended(child); }));
     EXPECT_TRUE(eventually([&] { return !ring.exists(); }));
 }
 

@@ -52,8 +52,7 @@ TEST(Run, shows_a_prompt_that_has_no_line_end) {
 }
 
 TEST(Run, shows_output_as_it_is_when_told_to) {
-    const Ran ran = run_tool(run_script({"-n", "1", "--no-label"}, "printf plain"));
-    EXPECT_EQ(ran.out, "plain");
+    EXPECT_EQ(run_tool(run_script({"-n", "1", "--no-label"}, "printf plain")).out, "plain");
 }
 
 TEST(Run, gives_its_input_to_rank_0_only) {
@@ -150,10 +149,11 @@ TEST(Run, gives_a_job_on_link_udp_a_key_of_its_own) {
 
 TEST(Run, leaves_a_key_that_was_given_and_the_wish_for_none) {
     const auto told = [](const std::string& variable) {
-        const Ran ran = run_tool({"run", "-n", "1", "--no-label", "--", "env", variable, RMEM_TOOL,
-                                  "run", "-n", "1", "--link", "udp", "--no-label", "--", "sh", "-c",
-                                  "echo ${RMEM_KEY_FILE:-none}"});
-        return ran.out;
+        const Arguments inner =
+            run_script({"-n", "1", "--link", "udp", "--no-label"}, "echo ${RMEM_KEY_FILE:-none}");
+        return run_tool(concat({"run", "-n", "1", "--no-label", "--", "env", variable, RMEM_TOOL},
+                               inner))
+            .out;
     };
     EXPECT_EQ(told("RMEM_KEY_FILE=/the/own/key"), "/the/own/key\n");
     EXPECT_EQ(told("RMEM_INSECURE=1"), "none\n");
@@ -169,23 +169,20 @@ TEST(Run, tells_a_bad_command_line_from_a_bad_setting) {
     EXPECT_EQ(run_tool({"run", "-n", "2"}).code, 2) << "no program";
     EXPECT_EQ(run_tool({"run", "-n", "0", "--", "true"}).code, 2);
     EXPECT_EQ(run_tool({"run", "-n", "2", "--bogus", "--", "true"}).code, 2);
-    for (const std::vector<std::string>& setting : {std::vector<std::string>{"--timing", "bogus"},
-                                                    {"--link", "bogus"},
-                                                    {"--link", "sim"},
-                                                    {"--size", "3"},
-                                                    {"--nodes", "3"},
-                                                    {"--faults", "bogus"},
-                                                    {"--layout", "bogus"},
-                                                    {"--timing", "scramnet-burst"},
-                                                    {"--check", "writers"},
-                                                    {"--spin", "yes"},
-                                                    {"--ring", "a/b"}}) {
-        std::vector<std::string> words = {"run", "-n", "2"};
-        words.insert(words.end(), setting.begin(), setting.end());
-        words.insert(words.end(), {"--", "true"});
-        const Ran ran = run_tool(words);
-        EXPECT_EQ(ran.code, 125) << setting[0];
-        EXPECT_THAT(ran.err, HasSubstr(setting[1])) << "names what was found";
+    for (const auto& [option, value] : {std::pair{"--timing", "bogus"},
+                                        {"--link", "bogus"},
+                                        {"--link", "sim"},
+                                        {"--size", "3"},
+                                        {"--nodes", "3"},
+                                        {"--faults", "bogus"},
+                                        {"--layout", "bogus"},
+                                        {"--timing", "scramnet-burst"},
+                                        {"--check", "writers"},
+                                        {"--spin", "yes"},
+                                        {"--ring", "a/b"}}) {
+        const Ran ran = run_tool({"run", "-n", "2", option, value, "--", "true"});
+        EXPECT_EQ(ran.code, 125) << option;
+        EXPECT_THAT(ran.err, HasSubstr(value)) << "names what was found";
         EXPECT_THAT(ran.err, HasSubstr("[")) << "names the error";
         EXPECT_THAT(ran.err, StartsWith("rmem run: ")) << "and no rank does";
     }
@@ -208,11 +205,7 @@ TEST(Run, makes_a_ring_that_programs_without_the_billboard_join) {
     const RingName name;
     Tool job(run_script({"-n", "2", "--ring", name.get()}, "echo up; exec sleep 60"));
     ASSERT_TRUE(job.prints("[1] up"));
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 2;
-    const auto ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
-    EXPECT_GT(ring->config().system_bytes, 0U);
+    EXPECT_GT(Ring::attach(name.get())->config().system_bytes, 0U);
 }
 
 TEST(Run, tells_programs_all_of_it_as_json) {

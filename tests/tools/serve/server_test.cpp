@@ -75,7 +75,7 @@ protected:
     Serve()
         : tool({"serve", "--listen", "127.0.0.1:0", "--ring", name.get(), "--nodes", "2", "--node",
                 "0", "--size", "64K"}),
-          port(port_of(tool)) {}
+          port(rmem::test::port_of(tool)) {}
 
     std::uint32_t word(std::uint64_t offset) {
         const auto ran = rmem::test::run_tool({"peek", name.get(), std::to_string(offset)});
@@ -85,13 +85,6 @@ protected:
     const rmem::test::RingName name;
     rmem::test::Tool tool;
     const std::uint16_t port;
-
-private:
-    static std::uint16_t port_of(const rmem::test::Tool& tool) {
-        EXPECT_TRUE(tool.prints(" port ")) << tool.err();
-        const std::string out = tool.out();
-        return static_cast<std::uint16_t>(std::stoul(out.substr(out.rfind(' '))));
-    }
 };
 
 TEST_F(Serve, refuses_another_version_with_a_sentence) {
@@ -195,9 +188,7 @@ TEST(ServeSilence, costs_a_client_its_place_where_another_comes) {
     const rmem::test::RingName name;
     rmem::test::Tool tool({"serve", "--listen", "127.0.0.1:0", "--ring", name.get(), "--nodes", "1",
                            "--node", "0", "--silence", "0"});
-    ASSERT_TRUE(tool.prints(" port ")) << tool.err();
-    const auto port =
-        static_cast<std::uint16_t>(std::stoul(tool.out().substr(tool.out().rfind(' '))));
+    const std::uint16_t port = rmem::test::port_of(tool);
     std::list<Peer> peers;
     for (std::size_t i = 0; i < Server::kMostClients + 1; ++i) {
         peers.emplace_back(port).greet();
@@ -226,10 +217,9 @@ TEST(ServeAddress, is_one_of_this_host_that_is_free) {
           std::pair{"192.0.2.1:0", "nothing can be served at 192.0.2.1 port 0"},
           std::pair{"no.such.host:0", "this is no address of a host"}}) {
         const rmem::test::RingName ring;
-        const auto ran = rmem::test::run_tool(
-            {"serve", "--ring", ring.get(), "--nodes", "1", "--node", "0", "--listen", address});
-        EXPECT_EQ(ran.code, 1);
-        EXPECT_THAT(ran.err, HasSubstr(sentence));
+        expect_err(rmem::test::run_tool({"serve", "--ring", ring.get(), "--nodes", "1", "--node",
+                                         "0", "--listen", address}),
+                   1, {sentence});
     }
 }
 

@@ -9,7 +9,6 @@
 
 #include <sstream>
 #include <string>
-#include <vector>
 
 namespace rmem::test {
 namespace {
@@ -30,11 +29,8 @@ TEST(Sim, wants_to_know_what_to_simulate) {
 }
 
 TEST(SimPaper, shows_the_papers_numbers_beside_its_own) {
-    const Ran ran = run_tool({"sim", "paper"});
-    EXPECT_EQ(ran.code, 0);
-    for (const char* word : {"B1 ", "B21 ", "fitted", "predicted", "not modelled"}) {
-        EXPECT_THAT(ran.out, HasSubstr(word));
-    }
+    expect_out(run_tool({"sim", "paper"}), 0,
+               {"B1 ", "B21 ", "fitted", "predicted", "not modelled"});
 }
 
 TEST(SimPaper, tells_programs_the_same) {
@@ -69,9 +65,7 @@ TEST(SimPaper, gives_a_figure_as_a_table_as_data_and_as_json) {
 }
 
 TEST(SimPaper, refuses_what_it_cannot_draw) {
-    const Ran other = run_tool({"sim", "paper", "--figure", "7"});
-    EXPECT_EQ(other.code, 2);
-    EXPECT_TRUE(other.says("--figure"));
+    expect_err(run_tool({"sim", "paper", "--figure", "7"}), 2, {"--figure"});
     EXPECT_EQ(run_tool({"sim", "paper", "--data"}).code, 2);
 }
 

@@ -2,7 +2,6 @@
 // `rmem info` and `rmem list`.
 
 #include "rmem/ring/node_slot.hpp"
-#include "rmem/ring/ring.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/support/users.hpp"
 #include "tools/watch/port_counters.hpp"
@@ -25,14 +24,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-RingConfig config_of(const RingName& name) {
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 4;
-    config.user_bytes = 4096;
-    return config;
-}
-
 nlohmann::json ring_in(const nlohmann::json& list, const std::string& name) {
     for (const auto& ring : list) {
         if (ring["name"] == name) return ring;
@@ -42,16 +33,12 @@ nlohmann::json ring_in(const nlohmann::json& list, const std::string& name) {
 
 TEST(Info, tells_the_living_from_the_dead_and_the_departed) {
     const RingName name;
-    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(name.config(4));
     const Membership alive(ring, {0, 0});
-    Child killed([&] {
-        const Membership member(Ring::attach(name.get()), {1, 1});
-        ::kill(::getpid(), SIGKILL);
-    });
-    EXPECT_EQ(killed.wait(), -SIGKILL);
+    leave_dead(name.config(4), 1);
     { const Membership left(ring, {2, 2}); }
 
-    const auto report = run_tool({"info", name.get(), "--json"}).json();
+    const auto report = json_of("info", name.get());
     EXPECT_EQ(report["members"][0]["state"], "alive");
     EXPECT_EQ(report["members"][0]["pid"], ::getpid());
     EXPECT_EQ(report["members"][0]["incarnation"], 1);
@@ -61,57 +48,54 @@ TEST(Info, tells_the_living_from_the_dead_and_the_departed) {
     EXPECT_EQ(report["live_ranks"], 1);
     EXPECT_EQ(report["state"], "alive");
 
-    const Ran text = run_tool({"info", name.get()});
-    EXPECT_THAT(text.out, HasSubstr("1 of 4 ranks alive"));
-    EXPECT_THAT(text.out, HasSubstr("dead"));
+    expect_out(run_tool({"info", name.get()}), 0, {"1 of 4 ranks alive", "dead"});
 }
 
 TEST(Info, tells_the_stopped_from_the_running) {
     const RingName name;
-    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(name.config(4));
     Child other([&] {
         const Membership member(Ring::attach(name.get()), {0, 0});
         ::raise(SIGSTOP);
     });
-    EXPECT_TRUE(eventually([&] {
-        return run_tool({"info", name.get(), "--json"}).json()["members"][0]["state"] == "stopped";
-    }));
+    EXPECT_TRUE(eventually(
+        [&] { return json_of("info", name.get())["members"][0]["state"] == "stopped"; }));
     ::kill(other.pid(), SIGCONT);
     EXPECT_EQ(other.wait(), 0);
 }
 
 TEST(Info, shows_counters_with_unit_and_meaning) {
     const RingName name;
-    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(name.config(4));
     const Membership member(ring, {0, 0});
     ring->rank(0).link.add(LinkCounter::writes_sent, 17);
     ring->node(2).link.add(LinkCounter::bound_violations, 3);
 
-    const auto report = run_tool({"info", name.get(), "--json"}).json();
+    const auto report = json_of("info", name.get());
     EXPECT_EQ(report["members"][0]["link_counters"]["writes_sent"], 17);
     EXPECT_EQ(report["nodes_seen"][2]["link_counters"]["bound_violations"], 3);
     EXPECT_EQ(report["counters"]["writes_sent"]["unit"], "writes");
     EXPECT_TRUE(report["members"][0]["protocol_counters"].contains("multicasts"));
 
     const Ran text = run_tool({"info", name.get()});
-    EXPECT_THAT(text.out,
-                HasSubstr("rank 0     17  writes  writes_sent       writes handed to the link"));
-    EXPECT_THAT(text.out, HasSubstr("bound_violations"));
+    expect_out(
+        text, 0,
+        {"rank 0     17  writes  writes_sent       writes handed to the link", "bound_violations"});
     EXPECT_THAT(text.out, Not(HasSubstr("flushes"))) << "zeros are left out";
 }
 
 TEST(Info, shows_counters_of_the_ports_that_a_rank_has_used) {
     const RingName name;
-    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(name.config(4));
     const Membership member(ring, {0, 0});
-    EXPECT_FALSE(run_tool({"info", name.get(), "--json"}).json().contains("port_counters"));
+    EXPECT_FALSE(json_of("info", name.get()).contains("port_counters"));
     ring->rank(2).ports[ports::port_block(billboard::Class::dp)].add(
         ports::dp::Counter::dropped_full, 12);
     ring->rank(2).ports[ports::port_block(billboard::Class::fm)].add(FM_HANDLERS_ENTERED, 5);
     ring->rank(3).ports[ports::port_block(billboard::Class::gamma)].add(
         ports::gamma::Counter::barriers, 6);
 
-    const auto report = run_tool({"info", name.get(), "--json"}).json();
+    const auto report = json_of("info", name.get());
     const auto& members = report["members"];
     EXPECT_FALSE(members[0].contains("port_counters")) << "it has used none";
     EXPECT_EQ(members[2]["port_counters"]["dp"]["dropped_full"], 12);
@@ -124,19 +108,17 @@ TEST(Info, shows_counters_of_the_ports_that_a_rank_has_used) {
     EXPECT_FALSE(report.contains("munet")) << "there is no daemon";
 
     const Ran text = run_tool({"info", name.get()});
-    EXPECT_THAT(text.out, HasSubstr("rank 2, dp"));
-    EXPECT_THAT(text.out, HasSubstr("messages that found no room in their pool"));
+    expect_out(text, 0, {"rank 2, dp", "messages that found no room in their pool"});
     EXPECT_THAT(text.out, Not(HasSubstr("written")));
 }
 
 TEST(Info, shows_percentiles_of_propagation_and_lateness) {
     const RingName name;
-    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(name.config(4));
     for (int i = 0; i < 99; ++i) ring->node(1).propagation.record(800);
     ring->node(1).propagation.record(1'000'000);
 
-    const auto times =
-        run_tool({"info", name.get(), "--json"}).json()["nodes_seen"][1]["propagation_ns"];
+    const auto times = json_of("info", name.get())["nodes_seen"][1]["propagation_ns"];
     EXPECT_EQ(times["count"], 100);
     EXPECT_NEAR(times["p50"].get<double>(), 800, 50);
     EXPECT_EQ(times["max"], 1'000'000);
@@ -146,13 +128,8 @@ TEST(Info, shows_percentiles_of_propagation_and_lateness) {
 TEST(Info, shows_a_ring_that_only_the_dead_have_left) {
     RingName name;
     name.may_be_left();
-    Child maker([&] {
-        const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
-        const Membership member(ring, {3, 3});
-        ::kill(::getpid(), SIGKILL);
-    });
-    maker.wait();
-    const auto report = run_tool({"info", name.get(), "--json"}).json();
+    leave_dead(name.config(4), 3);
+    const auto report = json_of("info", name.get());
     EXPECT_EQ(report["state"], "dead");
     EXPECT_EQ(report["members"][3]["state"], "dead");
     EXPECT_EQ(ring_in(run_tool({"list", "--json"}).json(), name.get())["state"], "dead");
@@ -167,7 +144,7 @@ TEST(List, lists_rings_and_what_is_none) {
     const RingName good;
     RingName broken;
     broken.may_be_left();
-    const auto ring = Ring::open(config_of(good), Deadline::in(kDefaultJoinTimeoutNs));
+    const auto ring = open_ring(good.config(4));
     std::ofstream(Segment::object_name(broken.get())) << std::string(8192, 'x');
 
     const auto list = run_tool({"list", "--json"}).json();
@@ -201,7 +178,7 @@ protected:
     void TearDown() override { std::filesystem::remove(Segment::object_name(folder_.get())); }
 
     void hold(const RingName& name) const {
-        const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+        const auto ring = open_ring(name.config(4));
         ++*held_;
         ::pause();
     }
@@ -248,9 +225,7 @@ TEST_F(ManyUsers, see_their_own_only_ring_in_top) {
 TEST_F(ManyUsers, are_not_bothered_by_each_others_rings_in_clean) {
     as_alice([&] {
         const Ran ran = run_tool({"clean"});
-        EXPECT_EQ(ran.code, 0) << ran.err;
-        EXPECT_THAT(ran.out, HasSubstr("kept " + alices_.get()));
-        EXPECT_THAT(ran.out, HasSubstr("left alone: "));
+        expect_out(ran, 0, {"kept " + alices_.get(), "left alone: "});
         EXPECT_THAT(ran.out, Not(HasSubstr(bobs_.get())));
         EXPECT_THAT(ran.out, Not(HasSubstr("Permission")));
         expect_out(run_tool({"clean", bobs_.get()}), 1, {"user 65502"});

@@ -2,7 +2,6 @@
 // `rmem peek`, `poke`, `dump` and `watch`.
 
 #include "rmem/ring/interrupts.hpp"
-#include "rmem/ring/ring.hpp"
 #include "tests/support/tool.hpp"
 
 #include <gmock/gmock.h>
@@ -11,42 +10,33 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace rmem::test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr std::size_t kBytes = 4096;
 
-std::shared_ptr<Ring> make(const RingName& name, LinkKind link = LinkKind::direct) {
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 2;
-    config.link = link;
-    config.user_bytes = kBytes;
+std::shared_ptr<Ring> make(const RingName& name, LinkKind link) {
+    RingConfig config = name.config(2, link, kBytes);
     config.system_bytes = 64;
-    return Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
+    return open_ring(config);
 }
 
 class Memory : public ::testing::Test {
 protected:
-    Ran poke(const std::string& offset, const std::vector<std::string>& more) {
-        std::vector<std::string> words = {"poke", name_.get(), offset};
-        words.insert(words.end(), more.begin(), more.end());
-        return run_tool(words);
+    explicit Memory(LinkKind link = LinkKind::direct) : ring_(make(name_, link)) {}
+    Ran poke(const std::string& offset, const Arguments& more) {
+        return run_tool(concat({"poke", name_.get(), offset}, more));
     }
-    Ran peek(const std::string& offset, const std::vector<std::string>& more = {}) {
-        std::vector<std::string> words = {"peek", name_.get(), offset};
-        words.insert(words.end(), more.begin(), more.end());
-        return run_tool(words);
+    Ran peek(const std::string& offset, const Arguments& more = {}) {
+        return run_tool(concat({"peek", name_.get(), offset}, more));
     }
 
     RingName name_;
-    std::shared_ptr<Ring> ring_ = make(name_);
+    std::shared_ptr<Ring> ring_;
 };
 
 TEST_F(Memory, pokes_several_values_one_after_the_other) {
@@ -66,21 +56,22 @@ TEST_F(Memory, pokes_into_the_bank_that_programs_see) {
 }
 
 TEST_F(Memory, refuses_values_and_places_that_cannot_be) {
-    const std::vector<std::vector<std::string>> cases = {{"0", "nonsense"},
-                                                         {"0", "4294967296"},
-                                                         {"0", "256", "--as", "u8"},
-                                                         {"0", "1", "--as", "u65"},
-                                                         {"2", "1"},
-                                                         {"somewhere", "1"},
-                                                         {"4096", "1"},
-                                                         {"4092", "1", "2"},
-                                                         {"0", "1", "--node", "2"}};
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-        auto c = cases[i];
-        const std::string offset = c.front();
-        c.erase(c.begin());
-        const Ran ran = poke(offset, c);
-        EXPECT_EQ(ran.code, i < 6 ? 2 : 1) << offset << " " << c[0];
+    struct Case {
+        const char* offset;
+        Arguments more;
+        int code;
+    };
+    for (const Case& c : {Case{"0", {"nonsense"}, 2},
+                          {"0", {"4294967296"}, 2},
+                          {"0", {"256", "--as", "u8"}, 2},
+                          {"0", {"1", "--as", "u65"}, 2},
+                          {"2", {"1"}, 2},
+                          {"somewhere", {"1"}, 2},
+                          {"4096", {"1"}, 1},
+                          {"4092", {"1", "2"}, 1},
+                          {"0", {"1", "--node", "2"}, 1}}) {
+        const Ran ran = poke(c.offset, c.more);
+        EXPECT_EQ(ran.code, c.code) << c.offset << " " << c.more[0];
         EXPECT_THAT(ran.err, StartsWith("rmem poke: "));
         EXPECT_THAT(ran.err, HasSubstr("]\n")) << "names the error";
     }
@@ -88,9 +79,7 @@ TEST_F(Memory, refuses_values_and_places_that_cannot_be) {
     const std::string end = std::to_string(ring_->config().bank_bytes());
     EXPECT_EQ(peek(end, {"--system"}).code, 1) << "behind the system regions";
     EXPECT_EQ(peek("4156", {"--system"}).code, 0) << "the system regions may be looked at";
-    const Ran above = peek("4156");
-    EXPECT_EQ(above.code, 1) << "but not by mistake";
-    EXPECT_THAT(above.err, HasSubstr("--system"));
+    expect_err(peek("4156"), 1, {"--system"});  // not by mistake
     expect_err(peek("257"), 2, {"multiple of 4"});
     EXPECT_EQ(run_tool({"watch", name_.get(), "4096", "--for", "1ms"}).code, 1);
     EXPECT_EQ(run_tool({"watch", name_.get(), "2", "--for", "1ms"}).code, 2);
@@ -213,36 +202,31 @@ TEST_F(Memory, stops_watching_after_the_time_given) {
     EXPECT_EQ(run_tool({"watch", name_.get(), "0", "--for", "1ms"}).code, 0);
 }
 
-TEST(MemoryOfReplicas, shows_each_nodes_own_bank) {
-    const RingName name;
-    const auto ring = make(name, LinkKind::ring);
+struct MemoryOfReplicas : Memory {
+    MemoryOfReplicas() : Memory(LinkKind::ring) {}
+};
+
+TEST_F(MemoryOfReplicas, shows_each_nodes_own_bank) {
     const std::uint32_t value = 42;
-    std::memcpy(ring->bank(1) + 8, &value, sizeof value);
-    EXPECT_EQ(run_tool({"peek", name.get(), "8"}).out, "0\n");
-    EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "42\n");
+    std::memcpy(ring_->bank(1) + 8, &value, sizeof value);
+    EXPECT_EQ(peek("8").out, "0\n");
+    EXPECT_EQ(peek("8", {"--node", "1"}).out, "42\n");
 }
 
-TEST(MemoryOfReplicas, pokes_without_a_rank_into_all_banks) {
-    const RingName name;
-    const auto ring = make(name, LinkKind::ring);
-    EXPECT_EQ(run_tool({"poke", name.get(), "8", "1"}).code, 0);
-    EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "1\n");
-    expect_err(run_tool({"poke", name.get(), "8", "1", "--as-rank", "99"}), 1, {"[bad-rank]"});
+TEST_F(MemoryOfReplicas, pokes_without_a_rank_into_all_banks) {
+    EXPECT_EQ(poke("8", {"1"}).code, 0);
+    EXPECT_EQ(peek("8", {"--node", "1"}).out, "1\n");
+    expect_err(poke("8", {"1", "--as-rank", "99"}), 1, {"[bad-rank]"});
 }
 
-TEST(MemoryOfReplicas, pokes_as_a_rank_that_is_free) {
-    const RingName name;
-    const auto ring = make(name, LinkKind::ring);
-    const Ran ran = run_tool({"poke", name.get(), "8", "43", "--node", "1", "--as-rank", "1"});
+TEST_F(MemoryOfReplicas, pokes_as_a_rank_that_is_free) {
+    const Ran ran = poke("8", {"43", "--node", "1", "--as-rank", "1"});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "43\n");
+    EXPECT_EQ(peek("8", {"--node", "1"}).out, "43\n");
 
-    const Membership member(ring, {1, 1});
-    const Ran refused = run_tool({"poke", name.get(), "8", "44", "--node", "1", "--as-rank", "1"});
-    EXPECT_EQ(refused.code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("rank-taken"));
-    EXPECT_THAT(refused.err, HasSubstr("--as-rank"));
-    EXPECT_THAT(refused.err, HasSubstr("free are 0")) << "and which would do";
+    const Membership member(ring_, {1, 1});
+    expect_err(poke("8", {"44", "--node", "1", "--as-rank", "1"}), 1,
+               {"rank-taken", "--as-rank", "free are 0"});
 }
 
 }  // namespace

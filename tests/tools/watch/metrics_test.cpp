@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem metrics`, and `rmem node --metrics`.
 
-#include "rmem/ring/ring.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/tools/watch/http_client.hpp"
@@ -26,17 +25,9 @@ std::uint16_t port_in(const std::string& text) {
                : static_cast<std::uint16_t>(std::stoul(text.substr(at + before.size())));
 }
 
-std::shared_ptr<Ring> ring_of(const RingName& name) {
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 2;
-    config.user_bytes = 4096;
-    return Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
-}
-
 TEST(Metrics, are_served_at_the_port_that_the_first_line_says) {
     const RingName name;
-    auto ring = ring_of(name);
+    auto ring = open_ring(name.config());
     auto member = std::make_unique<Membership>(ring, Member{1, 1});
     ring->rank(1).link.add(LinkCounter::writes_sent, 42);
     Tool metrics({"metrics", name.get(), "--port", "0"});
@@ -55,19 +46,17 @@ TEST(Metrics, are_served_at_the_port_that_the_first_line_says) {
 
 TEST(Metrics, are_printed_where_no_port_is_given) {
     const RingName name;
-    const auto ring = ring_of(name);
+    const auto ring = open_ring(name.config());
     expect_out(run_tool({"metrics", name.get()}), 0,
                {"rmem_ring_up{ring=\"" + name.get() + "\"} 1\n"});
 }
 
 TEST(Metrics, say_what_is_wrong_with_a_ring_port_or_address) {
-    EXPECT_THAT(run_tool({"metrics", "no-such-ring", "--port", "0"}).err,
-                HasSubstr("[no-such-ring]"));
+    expect_err(run_tool({"metrics", "no-such-ring", "--port", "0"}), 1, {"[no-such-ring]"});
     const RingName name;
-    const auto ring = ring_of(name);
-    EXPECT_THAT(
-        run_tool({"metrics", name.get(), "--port", "0", "--metrics-address", "nowhere"}).err,
-        HasSubstr("'nowhere' is not an address"));
+    const auto ring = open_ring(name.config());
+    expect_err(run_tool({"metrics", name.get(), "--port", "0", "--metrics-address", "nowhere"}), 1,
+               {"'nowhere' is not an address"});
     EXPECT_EQ(run_tool({"metrics", name.get(), "--port", "65536"}).code, 2);
 }
 

@@ -3,7 +3,6 @@
 
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
-#include "rmem/ring/ring.hpp"
 #include "tests/support/tool.hpp"
 
 #include <gmock/gmock.h>
@@ -25,28 +24,19 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 RingConfig config_of(const RingName& name, LinkKind link) {
-    RingConfig config;
-    config.name = name.get();
-    config.nodes = config.ranks = 2;
-    config.link = link;
-    config.user_bytes = 64 * 1024;
-    return config;
+    return name.config(2, link, 64 * 1024);
 }
 
-std::shared_ptr<Ring> open(const RingConfig& config, unsigned node = 0) {
-    return Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), node);
-}
-
-nlohmann::json frame_of(const std::string& ring, std::vector<std::string> options = {}) {
-    options.insert(options.begin(), {"top", ring, "--json", "--once", "--interval", "10ms"});
-    const Ran ran = run_tool(std::move(options));
+nlohmann::json frame_of(const std::string& ring, const Arguments& options = {}) {
+    const Ran ran =
+        run_tool(concat({"top", ring, "--json", "--once", "--interval", "10ms"}, options));
     EXPECT_EQ(ran.code, 0) << ran.err;
     return ran.json();
 }
 
 TEST(Top, prints_frames_one_after_another_where_there_is_no_terminal) {
     const RingName name;
-    const auto ring = open(config_of(name, LinkKind::ring));
+    const auto ring = open_ring(config_of(name, LinkKind::ring));
     const Membership member(ring, {0, 0});
     const Ran ran = run_tool({"top", name.get(), "--count", "3", "--interval", "10ms"});
     EXPECT_EQ(ran.code, 0);
@@ -62,13 +52,9 @@ TEST(Top, prints_frames_one_after_another_where_there_is_no_terminal) {
 TEST(Top, tells_the_state_of_each_node_on_links_direct_and_ring) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
         const RingName name;
-        const auto ring = open(config_of(name, link));
+        const auto ring = open_ring(config_of(name, link));
         const Membership alive(ring, {0, 0});
-        Child killed([&] {
-            const Membership member(Ring::attach(name.get()), {1, 1});
-            ::kill(::getpid(), SIGKILL);
-        });
-        killed.wait();
+        leave_dead(config_of(name, link), 1);
         const auto frame = frame_of(name.get());
         EXPECT_EQ(frame["state"], "alive");
         EXPECT_EQ(frame["nodes"][0]["state"], "up");
@@ -79,7 +65,7 @@ TEST(Top, tells_the_state_of_each_node_on_links_direct_and_ring) {
 
 TEST(Top, tells_the_stopped_from_the_running) {
     const RingName name;
-    const auto ring = open(config_of(name, LinkKind::ring));
+    const auto ring = open_ring(config_of(name, LinkKind::ring));
     Child other([&] {
         const Membership member(Ring::attach(name.get()), {1, 1});
         ::raise(SIGSTOP);
@@ -90,7 +76,7 @@ TEST(Top, tells_the_stopped_from_the_running) {
 TEST(Top, puts_the_nodes_of_one_ring_over_several_hosts_together) {
     RingName name;
     const RingConfig config = config_of(name, LinkKind::udp);
-    const auto first = open(config, 0), second = open(config, 1);
+    const auto first = open_ring(config, 0), second = open_ring(config, 1);
     const auto engine = first->try_lock_engine();
     first->board().membership_epoch.store(1);
     first->board().members[0].store(3);
@@ -110,13 +96,8 @@ TEST(Top, puts_the_nodes_of_one_ring_over_several_hosts_together) {
 TEST(Top, shows_a_ring_that_only_the_dead_have_left_and_changes_nothing) {
     RingName name;
     name.may_be_left();
-    Child maker([&] {
-        const auto ring = open(config_of(name, LinkKind::direct));
-        const Membership member(ring, {0, 0});
-        ring->node(1).link.add(LinkCounter::bound_violations, 3);
-        ::kill(::getpid(), SIGKILL);
-    });
-    maker.wait();
+    leave_dead(config_of(name, LinkKind::direct), 0,
+               [](Ring& ring) { ring.node(1).link.add(LinkCounter::bound_violations, 3); });
     const auto frame = frame_of(name.get());
     EXPECT_EQ(frame["state"], "dead");
     EXPECT_EQ(frame["bound_broken"], 3);
@@ -125,22 +106,18 @@ TEST(Top, shows_a_ring_that_only_the_dead_have_left_and_changes_nothing) {
 
 TEST(Top, shows_which_part_of_the_bank_changes) {
     const RingName name;
-    const auto ring = open(config_of(name, LinkKind::direct));
+    const auto ring = open_ring(config_of(name, LinkKind::direct));
     const Membership member(ring, {0, 0});
     Tool top({"top", name.get(), "--json", "--interval", "20ms"});
     EXPECT_TRUE(top.prints("\"map\""));
     std::atomic_ref(*reinterpret_cast<std::uint32_t*>(ring->bank(0) + 4096)).store(7);
-    EXPECT_TRUE(eventually([&] {
-        const std::string out = top.out();
-        const auto line = out.find("0.0625");  // one part of the cell
-        return line != std::string::npos;
-    })) << top.out();
+    EXPECT_TRUE(top.prints("0.0625")) << "one part of the cell: " << top.out();
     EXPECT_FALSE(frame_of(name.get(), {"--no-map"}).contains("map"));
 }
 
 TEST(Top, ends_when_the_ring_has_gone) {
     const RingName name;
-    auto ring = open(config_of(name, LinkKind::direct));
+    auto ring = open_ring(config_of(name, LinkKind::direct));
     auto member = std::make_unique<Membership>(ring, Member{0, 0});
     Tool top({"top", name.get(), "--interval", "10ms"});
     EXPECT_TRUE(top.prints("alive"));
@@ -150,13 +127,11 @@ TEST(Top, ends_when_the_ring_has_gone) {
 }
 
 TEST(Top, says_what_it_cannot_show) {
-    EXPECT_THAT(run_tool({"top", "no-such-ring", "--once"}).err, HasSubstr("[no-such-ring]"));
+    expect_err(run_tool({"top", "no-such-ring", "--once"}), 1, {"[no-such-ring]"});
     const RingName name;
-    const auto ring = open(config_of(name, LinkKind::udp), 1);
-    EXPECT_THAT(run_tool({"top", name.get(), "--once", "--node", "2"}).err,
-                HasSubstr("[bad-rank]"));
-    EXPECT_THAT(run_tool({"top", name.get(), "--once", "--node", "0"}).err,
-                HasSubstr("on another host"));
+    const auto ring = open_ring(config_of(name, LinkKind::udp), 1);
+    expect_err(run_tool({"top", name.get(), "--once", "--node", "2"}), 1, {"[bad-rank]"});
+    expect_err(run_tool({"top", name.get(), "--once", "--node", "0"}), 1, {"on another host"});
 }
 
 // ---- In a terminal
@@ -210,7 +185,7 @@ private:
 
 TEST(Top, draws_in_place_and_gives_the_terminal_back_at_its_end) {
     const RingName name;
-    const auto ring = open(config_of(name, LinkKind::ring));
+    const auto ring = open_ring(config_of(name, LinkKind::ring));
     const Membership member(ring, {0, 0});
     for (const int signal : {0, SIGINT, SIGTERM, SIGHUP}) {
         Terminal terminal(name.get());
@@ -225,16 +200,14 @@ TEST(Top, draws_in_place_and_gives_the_terminal_back_at_its_end) {
 
 TEST(Top, waits_in_a_terminal_for_a_ring_to_come_back) {
     const RingName name;
-    auto ring = open(config_of(name, LinkKind::ring));
+    auto ring = open_ring(config_of(name, LinkKind::ring));
     auto member = std::make_unique<Membership>(ring, Member{0, 0});
     Terminal terminal(name.get());
     EXPECT_TRUE(terminal.shows("1 of 2 nodes up"));
     member.reset();
     ring.reset();
     EXPECT_TRUE(terminal.shows("no such ring"));
-    RingConfig other = config_of(name, LinkKind::ring);
-    other.nodes = other.ranks = 3;
-    ring = open(other);
+    ring = open_ring(name.config(3, LinkKind::ring));
     EXPECT_TRUE(terminal.shows("0 of 3 nodes up"));
     terminal.hit('q');
     terminal.rest();
