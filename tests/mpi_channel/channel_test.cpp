@@ -37,9 +37,9 @@ TEST_P(ChannelOn, bulk_follows_its_packet_whatever_the_room) {
         for (const std::size_t size : {std::size_t{1}, std::size_t{5000}, std::size_t{60'000}}) {
             if (me.rank != 0) {
                 const auto rank = static_cast<unsigned>(me.rank);
-                station.send(bytes_of(20, rank), 0);
-                station.send_bulk(bytes_of(size, rank), 0);
-                station.send(bytes_of(21, rank), 0);
+                station.send(pattern(20, rank), 0);
+                station.send_bulk(pattern(size, rank), 0);
+                station.send(pattern(21, rank), 0);
                 check_ok(bbp_barrier());
                 continue;
             }
@@ -47,11 +47,11 @@ TEST_P(ChannelOn, bulk_follows_its_packet_whatever_the_room) {
             unsigned next[3] = {};
             for (unsigned taken = 0; taken < 4; ++taken) {
                 const unsigned from = station.receive(packet);
-                check(packet == bytes_of(20 + next[from], from),
+                check(packet == pattern(20 + next[from], from),
                       "the packet before the bulk, or after");
                 if (next[from]++ != 0) continue;
                 station.transport.expect_bulk(from, size);
-                check(station.receive_bulk(size, from, size / 3 + 1) == bytes_of(size, from),
+                check(station.receive_bulk(size, from, size / 3 + 1) == pattern(size, from),
                       "bulk");
             }
             check_ok(bbp_barrier());
@@ -63,8 +63,8 @@ TEST_P(ChannelOn, a_rank_that_announced_bulk_is_not_asked_for_packets) {
     run(2, [](Rank& me) {
         ChannelStation station;
         if (me.rank == 1) {
-            station.send(bytes_of(20, 1), 0);
-            station.send_bulk(bytes_of(100, 2), 0);
+            station.send(pattern(20, 1), 0);
+            station.send_bulk(pattern(100, 2), 0);
             return;
         }
         std::vector<std::byte> packet;
@@ -76,14 +76,14 @@ TEST_P(ChannelOn, a_rank_that_announced_bulk_is_not_asked_for_packets) {
         std::vector<std::byte> bulk(100);
         std::size_t size = 0;
         check_code(station.transport.recv_from_channel(bulk, 1, &size), BBP_OK);
-        check(bulk == bytes_of(100, 2), "bulk");
+        check(bulk == pattern(100, 2), "bulk");
     });
 }
 
 TEST_P(ChannelOn, a_packet_is_read_in_place_and_stays_until_the_next_call) {
     run(2, [](Rank& me) {
         Channel channel(*billboard::Endpoint::of_bbp_init());
-        const auto packet = bytes_of(700, 3);
+        const auto packet = pattern(700, 3);
         const auto header = std::span(packet).first(20), message = std::span(packet).subspan(20);
         if (me.rank == 1) {
             await([&] { return channel.send_control_block(header, message, 0) == BBP_OK; },
@@ -108,11 +108,11 @@ TEST_P(ChannelOn, messages_of_the_program_are_not_touched) {
         std::vector<std::byte> packet;
         if (me.rank == 0) {
             send(1, 40, 7);
-            station.send(bytes_of(30, 1), 1);
+            station.send(pattern(30, 1), 1);
             send(1, 40, 8);
         } else {
             check_equal(station.receive(packet), 0U, "sender");
-            check(packet == bytes_of(30, 1), "the packet");
+            check(packet == pattern(30, 1), "the packet");
             receive(0, 40, 7);
             receive(BBP_ANY, 40, 8);
             check(!station.transport.control_msg_avail(), "nothing else");

@@ -18,7 +18,7 @@ namespace {
 std::vector<std::vector<std::byte>> buffers_of(std::size_t members, std::size_t size, unsigned root,
                                                unsigned seed) {
     std::vector<std::vector<std::byte>> buffers(members, untouched(size));
-    buffers[root] = bytes_of(size, seed);
+    buffers[root] = pattern(size, seed);
     return buffers;
 }
 
@@ -34,14 +34,14 @@ void expect_broadcast(GroupRanks& ranks, const Opened& group, std::size_t size, 
     auto buffers = buffers_of(group.size(), size, root, seed);
     begin_broadcast(group, buffers, root);
     ASSERT_EQ(ranks.finish(group), everywhere(group.size(), BBP_OK));
-    for (const auto& buffer : buffers) ASSERT_EQ(buffer, bytes_of(size, seed));
+    for (const auto& buffer : buffers) ASSERT_EQ(buffer, pattern(size, seed));
 }
 
 /// Each member's block, one behind the other.
 std::vector<std::byte> blocks_of(std::size_t members, std::size_t size, unsigned seed) {
     std::vector<std::byte> all;
     for (unsigned i = 0; i < members; ++i) {
-        const auto block = bytes_of(size, seed + i);
+        const auto block = pattern(size, seed + i);
         all.insert(all.end(), block.begin(), block.end());
     }
     return all;
@@ -98,7 +98,7 @@ TEST_P(CollectivesOfSize, gather_gives_one_member_or_all_the_blocks_of_all_in_th
             SCOPED_TRACE(testing::Message() << size << " bytes to " << to);
             std::vector<std::vector<std::byte>> own;
             std::vector received(members(), untouched(size * members()));
-            for (unsigned i = 0; i < members(); ++i) own.push_back(bytes_of(size, to + i));
+            for (unsigned i = 0; i < members(); ++i) own.push_back(pattern(size, to + i));
             for (unsigned i = 0; i < members(); ++i)
                 group[i]->gather(own[i], is_to_all || i == to ? received[i].data() : nullptr,
                                  is_to_all ? std::nullopt : std::optional(to));
@@ -208,7 +208,7 @@ TEST(Collectives, a_broadcast_is_one_multicast_per_piece) {
 TEST(Collectives, a_gather_to_all_is_one_multicast_of_each_member) {
     GroupRanks ranks(3);
     const auto group = ranks.open(1, {0, 1, 2});
-    const auto own = bytes_of(100, 1);
+    const auto own = pattern(100, 1);
     std::vector<std::vector<std::byte>> received(3, untouched(300));
     for (unsigned i = 0; i < 3; ++i) group[i]->gather(own, received[i].data(), std::nullopt);
     ASSERT_EQ(ranks.finish(group), everywhere(3, BBP_OK));
@@ -219,7 +219,7 @@ TEST(Collectives, what_goes_to_one_member_alone_is_a_packet_and_no_multicast) {
     GroupRanks ranks(3);
     const auto three = ranks.open(1, {0, 1, 2});
     const auto pair = ranks.open(2, {0, 2});
-    const auto own = bytes_of(100, 1);
+    const auto own = pattern(100, 1);
     auto received = untouched(300);
     for (unsigned i = 0; i < 3; ++i) three[i]->gather(own, received.data(), 1);
     ASSERT_EQ(ranks.finish(three), everywhere(3, BBP_OK));
@@ -251,7 +251,7 @@ TEST(Collectives, a_root_that_runs_ahead_is_stopped_by_the_window_and_goes_on) {
     unsigned sent = 0;
     const auto send_until_stopped = [&] {
         for (; sent < kCount; ++sent) {
-            out[sent] = bytes_of(50, sent);
+            out[sent] = pattern(50, sent);
             group[0]->broadcast(out[sent], 0);
             if (const int result = group[0]->go_on(); result != BBP_OK) {
                 ASSERT_EQ(result, BBP_EAGAIN);
@@ -269,7 +269,7 @@ TEST(Collectives, a_root_that_runs_ahead_is_stopped_by_the_window_and_goes_on) {
         auto buffer = untouched(50);
         group[member]->broadcast(buffer, 0);
         ASSERT_EQ(ranks.finish(group[member]), BBP_OK);
-        ASSERT_EQ(buffer, bytes_of(50, taken[member]++));
+        ASSERT_EQ(buffer, pattern(50, taken[member]++));
     };
     while (taken[1] < Group::kWindow) take(1);
     ASSERT_EQ(ranks.finish(group[0]), BBP_EAGAIN);
@@ -326,7 +326,7 @@ TEST(Collectives, what_came_before_its_operation_is_kept) {
     auto more = buffers_of(4, 33, 2, 7);
     for (unsigned i = 0; i < 3; ++i) group[i]->broadcast(more[i], 2);
     ASSERT_EQ(ranks.finish_some(early), everywhere(3, BBP_OK));
-    const auto own = bytes_of(20, 5);
+    const auto own = pattern(20, 5);
     std::vector<std::vector<std::byte>> received(4, untouched(80));
     for (unsigned i = 0; i < 3; ++i) group[i]->gather(own, received[i].data(), std::nullopt);
     ASSERT_EQ(ranks.finish_some(early), everywhere(3, BBP_EAGAIN));
@@ -337,8 +337,8 @@ TEST(Collectives, what_came_before_its_operation_is_kept) {
     ASSERT_EQ(ranks.finish(group[3]), BBP_OK);
     group[3]->gather(own, received[3].data(), std::nullopt);
     ASSERT_EQ(ranks.finish(group), everywhere(4, BBP_OK));
-    EXPECT_EQ(buffers[3], bytes_of(600, 1));
-    EXPECT_EQ(more[3], bytes_of(33, 7));
+    EXPECT_EQ(buffers[3], pattern(600, 1));
+    EXPECT_EQ(more[3], pattern(33, 7));
     for (unsigned i = 0; i < 20; ++i) EXPECT_EQ(received[3][40 + i], own[i]);
 }
 
@@ -350,8 +350,8 @@ TEST(Collectives, groups_of_one_id_without_a_common_member_do_not_meet) {
     begin_broadcast(right, of_right, 0);
     ASSERT_EQ(ranks.finish_some({left[0].get(), left[1].get(), right[0].get(), right[1].get()}),
               everywhere(4, BBP_OK));
-    EXPECT_EQ(of_left[1], bytes_of(1000, 1));
-    EXPECT_EQ(of_right[1], bytes_of(2000, 2));
+    EXPECT_EQ(of_left[1], pattern(1000, 1));
+    EXPECT_EQ(of_right[1], pattern(2000, 2));
 }
 
 TEST(Collectives, of_two_groups_each_member_may_go_on_with_either_first) {
@@ -367,8 +367,8 @@ TEST(Collectives, of_two_groups_each_member_may_go_on_with_either_first) {
     one[2]->broadcast(of_one[2], 0);
     two[2]->broadcast(of_two[2], 0);
     ASSERT_EQ(ranks.finish_some({one[1].get(), one[2].get(), two[2].get()}), everywhere(3, BBP_OK));
-    for (const auto& buffer : of_one) EXPECT_EQ(buffer, bytes_of(3000, 1));
-    for (const auto& buffer : of_two) EXPECT_EQ(buffer, bytes_of(3000, 2));
+    for (const auto& buffer : of_one) EXPECT_EQ(buffer, pattern(3000, 1));
+    for (const auto& buffer : of_two) EXPECT_EQ(buffer, pattern(3000, 2));
 }
 
 TEST(Collectives, long_messages_of_the_same_ranks_go_on_meanwhile) {
@@ -376,7 +376,7 @@ TEST(Collectives, long_messages_of_the_same_ranks_go_on_meanwhile) {
     ranks.ranks.pipes.refuse_one_in(3);
     const auto group = ranks.open(1, {0, 1, 2});
     std::vector<std::byte> out[3], in[3];
-    for (unsigned r = 0; r < 3; ++r) out[r] = bytes_of(r == 0 ? 60'000 : 1'000'000, r);
+    for (unsigned r = 0; r < 3; ++r) out[r] = pattern(r == 0 ? 60'000 : 1'000'000, r);
     for (unsigned r = 0; r < 3; ++r) {
         in[r] = untouched(out[(r + 2) % 3].size());
         ranks.ranks[r].device.send({.to = (r + 1) % 3, .parts = parts_of(out[r])});
@@ -402,7 +402,7 @@ TEST(Collectives, a_member_that_gathers_blocks_of_another_size_is_told_and_goes_
     for (const std::size_t other : std::initializer_list<std::size_t>{0, 99, 101, 600}) {
         GroupRanks ranks(3);
         const auto group = ranks.open(1, {0, 1, 2});
-        auto out = bytes_of(100, 1), own = untouched(other), received = untouched(3 * other);
+        auto out = pattern(100, 1), own = untouched(other), received = untouched(3 * other);
         group[0]->gather(out, nullptr, 1);
         group[2]->gather(out, nullptr, 1);
         group[1]->gather(own, received.data(), 1);
@@ -422,8 +422,8 @@ TEST(Collectives, a_member_that_expects_a_broadcast_of_another_size_is_told_and_
         buffers[2] = untouched(other);
         begin_broadcast(group, buffers, 0);
         EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_OK, BBP_ESIZE}));
-        EXPECT_EQ(buffers[1], bytes_of(size, 1));
-        EXPECT_EQ(buffers[2], cut(bytes_of(size, 1), other));
+        EXPECT_EQ(buffers[1], pattern(size, 1));
+        EXPECT_EQ(buffers[2], cut(pattern(size, 1), other));
         expect_broadcast(ranks, group, 40'000, 0, 9);
     }
 }
@@ -459,7 +459,7 @@ TEST(Collectives, a_member_that_tells_of_more_than_was_sent_does_not_widen_the_w
     const auto group = ranks.open(1, {0, 1});
     ranks.ranks.pipes.put(1, 0, group_packet(PacketType::group_flow, 1, 1'000'000));
     ranks.ranks.run();
-    auto out = bytes_of(10, 1);
+    auto out = pattern(10, 1);
     unsigned sent = 0;
     for (; sent < 100; ++sent) {
         group[0]->broadcast(out, 0);
@@ -505,14 +505,14 @@ TEST(Collectives, what_a_member_had_sent_before_its_death_still_counts) {
     group[0]->broadcast(buffers[0], 1);
     group[2]->broadcast(buffers[2], 1);
     ASSERT_EQ(ranks.finish_some({group[0].get(), group[2].get()}), everywhere(2, BBP_OK));
-    EXPECT_EQ(buffers[0], bytes_of(200, 1));
-    EXPECT_EQ(buffers[2], bytes_of(200, 1));
+    EXPECT_EQ(buffers[0], pattern(200, 1));
+    EXPECT_EQ(buffers[2], pattern(200, 1));
 }
 
 TEST(Collectives, a_member_that_has_done_its_part_may_leave_before_the_others_have) {
     GroupRanks ranks(3);
     const auto group = ranks.open(1, {0, 1, 2});
-    const auto own = bytes_of(10, 1);
+    const auto own = pattern(10, 1);
     auto received = untouched(30);
     group[0]->gather(own, received.data(), 0);
     group[1]->gather(own, nullptr, 0);
@@ -529,7 +529,7 @@ TEST(Collectives, what_comes_after_an_operation_has_failed_is_not_written_to_its
     for (const bool begins_again : {false, true}) {
         GroupRanks ranks(3);
         const auto group = ranks.open(1, {0, 1, 2});
-        const auto own = bytes_of(10, 1);
+        const auto own = pattern(10, 1);
         auto received = untouched(30);
         group[0]->gather(own, received.data(), 0);
         ranks.kill(1);

@@ -89,10 +89,7 @@ void exchange(ProviderRank& fabric, Rank& me, std::size_t size, unsigned count) 
     for (unsigned i = 0; i < count; ++i) fabric.send(out[i].data(), size + i, i, &out[i]);
     for (unsigned i = 1; i < count; i += 2) {
         fi_cq_tagged_entry entry{};
-        fi_msg_tagged wanted{};
-        wanted.addr = fabric.other();
-        wanted.tag = i;
-        wanted.context = &in[i];
+        const fi_msg_tagged wanted = fabric.tagged(i, &in[i]);
         await(
             [&] {
                 check_call(fi_trecvmsg(fabric.ep, &wanted, FI_PEEK), "a peek");

@@ -11,18 +11,10 @@ namespace {
 
 constexpr std::uint64_t kTag = 0x77;
 
-fi_msg_tagged question(ProviderRank& fabric, void* context) {
-    fi_msg_tagged message{};
-    message.addr = fabric.of[0];
-    message.tag = kTag;
-    message.context = context;
-    return message;
-}
-
 /// Asks until the message is here.
 Entry peek(ProviderRank& fabric, std::uint64_t flags, void* context) {
     for (;;) {
-        const fi_msg_tagged message = question(fabric, context);
+        const fi_msg_tagged message = fabric.tagged(kTag, context);
         check_call(fi_trecvmsg(fabric.ep, &message, FI_PEEK | flags), "peeking");
         Entry entry = fabric.next();
         if (entry.error.err == 0) return entry;
@@ -48,14 +40,12 @@ TEST(ProviderMessage, is_peeked_claimed_received_or_discarded) {
                 peek(fabric, FI_CLAIM, &first);    // the first
                 peek(fabric, FI_DISCARD, &first);  // the second
                 peek(fabric, FI_CLAIM, &second);   // the third
-                fi_msg_tagged message = question(fabric, &second);
+                fi_msg_tagged message = fabric.tagged(kTag, &second);
                 check_call(fi_trecvmsg(fabric.ep, &message, FI_CLAIM | FI_DISCARD), "discarding");
                 fabric.expect(&second, FI_RECV);
                 std::vector<char> in(size);
                 const iovec part{in.data(), size};
-                message = question(fabric, &first);
-                message.msg_iov = &part;
-                message.iov_count = 1;
+                message = fabric.tagged(kTag, &first, &part);
                 check_call(fi_trecvmsg(fabric.ep, &message, FI_CLAIM), "receiving the first");
                 check_equal(fabric.expect(&first, FI_RECV).told.len, size, "the length");
                 check(in == some_bytes(size, 0), "bytes of the first");
@@ -142,12 +132,7 @@ TEST(ProviderMessage, one_that_waits_for_its_match_ends_with_it) {
         char text[8] = "seven";
         if (me.rank == 0) {
             const iovec part{text, 8};
-            fi_msg_tagged message{};
-            message.msg_iov = &part;
-            message.iov_count = 1;
-            message.addr = fabric.of[1];
-            message.tag = kTag;
-            message.context = &me;
+            const fi_msg_tagged message = fabric.tagged(kTag, &me, &part);
             check_call(fi_tsendmsg(fabric.ep, &message, FI_MATCH_COMPLETE | FI_COMPLETION), "");
             for (int i = 0; i < 1000; ++i) fabric.expect_nothing();
             me.raise(0);

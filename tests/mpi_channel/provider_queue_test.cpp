@@ -172,12 +172,7 @@ TEST(ProviderQueue, selective_ones_tell_what_asks_for_it_and_every_error) {
         fid_cntr *sent = fabric.counters[0], *received = fabric.counters[1];
         char text[16] = {};
         const iovec part{text, 5};
-        fi_msg_tagged message{};
-        message.msg_iov = &part;
-        message.iov_count = 1;
-        message.addr = fabric.other();
-        message.tag = kQueueTag;
-        message.context = &me;
+        fi_msg_tagged message = fabric.tagged(kQueueTag, &me, &part);
         if (me.rank == 0) {
             check_call(fi_tsendmsg(fabric.ep, &message, 0), "a silent one");
             fabric.inject(text, 5, kQueueTag);

@@ -13,6 +13,7 @@
 
 #include "mpi_channel/device/device.hpp"
 #include "tests/support/fake_far_memory.hpp"
+#include "tests/support/patterns.hpp"
 #include "tests/support/pipes.hpp"
 
 #include <algorithm>
@@ -24,6 +25,8 @@
 #include <vector>
 
 namespace mpi_channel {
+
+using rmem::test::pattern;
 
 class FakeMemory final : public PeerMemory {
 public:
@@ -105,13 +108,6 @@ private:
     std::vector<std::unique_ptr<DeviceRank>> all_;
     std::map<unsigned, bool> is_dead_;
 };
-
-inline std::vector<std::byte> bytes_of(std::size_t size, unsigned seed) {
-    std::vector<std::byte> bytes(size);
-    for (std::size_t i = 0; i < size; ++i)
-        bytes[i] = static_cast<std::byte>(seed * 131 + i * 7 + (i >> 8));
-    return bytes;
-}
 
 /// Cut at some places.
 inline Parts parts_of(std::vector<std::byte>& bytes, unsigned pieces = 1) {

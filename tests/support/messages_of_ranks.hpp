@@ -44,7 +44,7 @@ protected:
     void expect_arrives(std::size_t size, const Way& way) {
         SCOPED_TRACE(testing::Message() << size << " bytes of " << way.from << " in " << way.pieces
                                         << (way.is_expected ? ", expected" : ""));
-        auto out = bytes_of(size, 3), in = bytes_of(size, 4);
+        auto out = pattern(size, 3), in = pattern(size, 4);
         if (way.is_expected) receive(1, way.from, 7, in, way.pieces_there);
         send(way.from, 1, 7, out, way.pieces);
         ranks.run();

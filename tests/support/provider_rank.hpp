@@ -129,6 +129,16 @@ public:
     }
     // ---- Calls that must begin well; 0 and 1 are each other's other
     fi_addr_t other() const { return of[static_cast<std::size_t>(1 - me_.rank)]; }
+    /// For calls by a description: of a message to or from the other, and its bytes.
+    fi_msg_tagged tagged(std::uint64_t tag, void* context, const iovec* bytes = nullptr) const {
+        fi_msg_tagged message{};
+        message.msg_iov = bytes;
+        message.iov_count = bytes != nullptr;
+        message.addr = other();
+        message.tag = tag;
+        message.context = context;
+        return message;
+    }
     void send(const void* bytes, std::size_t size, std::uint64_t tag, void* context,
               Place where = Place::here()) {
         check_call(fi_tsend(ep, bytes, size, nullptr, other(), tag, context), "fi_tsend", 0, where);

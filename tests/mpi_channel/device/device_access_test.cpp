@@ -18,7 +18,7 @@ const std::size_t kSizes[] = {0, 1, 8, 400, 500, 5000, kRemotePiece, kRemotePiec
 /// Rank 1 has registered its memory; rank 0 accesses it.
 class Access : public testing::Test {
 protected:
-    explicit Access(std::size_t least = kNoGets) : ranks(3), memory(bytes_of(kBytes, 9)) {
+    explicit Access(std::size_t least = kNoGets) : ranks(3), memory(pattern(kBytes, 9)) {
         if (least != kNoGets) ranks.use_memory(least);
         register_memory(true, true);
     }
@@ -63,7 +63,7 @@ protected:
 TEST_F(Access, bytes_of_any_number_and_in_any_parts_are_written_and_read) {
     for (const std::size_t size : kSizes) {
         for (const unsigned pieces : {1U, 3U}) {
-            auto out = bytes_of(size, static_cast<unsigned>(size) + pieces), in = bytes_of(size, 2);
+            auto out = pattern(size, static_cast<unsigned>(size) + pieces), in = pattern(size, 2);
             ASSERT_EQ(write(out, 77, pieces), RemoteStatus::ok) << size;
             EXPECT_TRUE(holds(out, 77)) << size;
             ASSERT_EQ(read(in, 77, pieces), RemoteStatus::ok) << size;
@@ -74,7 +74,7 @@ TEST_F(Access, bytes_of_any_number_and_in_any_parts_are_written_and_read) {
 }
 
 TEST_F(Access, its_end_is_told_when_the_bytes_are_there_and_not_before) {
-    auto out = bytes_of(8, 1);
+    auto out = pattern(8, 1);
     ranks[0].device.access(order(true, out, 0));
     for (int i = 0; i < 100; ++i) ranks[0].device.progress();
     EXPECT_THAT(ranks[0].ended, IsEmpty());
@@ -86,7 +86,7 @@ TEST_F(Access, its_end_is_told_when_the_bytes_are_there_and_not_before) {
 TEST_F(Access, what_it_may_not_touch_stays_as_it_is_to_the_last_byte) {
     const auto before = memory;
     for (const std::size_t size : {std::size_t{8}, std::size_t{100'000}, std::size_t{2 << 20}}) {
-        auto out = bytes_of(size, 1), in = bytes_of(size, 2);
+        auto out = pattern(size, 1), in = pattern(size, 2);
         const auto same = in;
         for (const std::uint64_t at : {std::uint64_t{kBytes - size + 1}, std::uint64_t{kBytes},
                                        ~std::uint64_t{0}, ~std::uint64_t{0} - size}) {
@@ -113,7 +113,7 @@ TEST_F(Access, what_it_may_not_touch_stays_as_it_is_to_the_last_byte) {
 
 TEST_F(Access, an_address_may_be_the_bytes_own) {
     ranks[1].regions.add(7, {memory.data() + 10, 100, false, true, true, nullptr});
-    auto out = bytes_of(8, 1);
+    auto out = pattern(8, 1);
     RemoteOrder made = order(true, out, 0);
     made.places[0] = {7, reinterpret_cast<std::uintptr_t>(memory.data()) + 102, 8};
     EXPECT_EQ(run(made), RemoteStatus::ok);
@@ -125,7 +125,7 @@ TEST_F(Access, an_address_may_be_the_bytes_own) {
 }
 
 TEST_F(Access, several_places_are_one_behind_the_other) {
-    auto out = bytes_of(300'000, 1), in = bytes_of(300'000, 2);
+    auto out = pattern(300'000, 1), in = pattern(300'000, 2);
     for (const bool writes : {true, false}) {
         RemoteOrder made = order(writes, writes ? out : in, 0, 2);
         made.places = {{kKey, 1'000'000, 100'001}, {kKey, 5, 100'000}, {kKey, 2'000'000, 99'999}};
@@ -137,7 +137,7 @@ TEST_F(Access, several_places_are_one_behind_the_other) {
 }
 
 TEST_F(Access, the_target_is_told_of_each_once_with_the_initiator_s_word) {
-    auto out = bytes_of(300'000, 1);
+    auto out = pattern(300'000, 1);
     RemoteOrder made = order(true, out, 0);
     made.data = 0xfeed;
     EXPECT_EQ(run(made), RemoteStatus::ok);
@@ -153,7 +153,7 @@ TEST_F(Access, the_target_is_told_of_each_once_with_the_initiator_s_word) {
 
 TEST_F(Access, many_at_once_end_and_a_target_keeps_few_answers) {
     std::vector<std::vector<std::byte>> bytes;
-    for (unsigned i = 0; i < 200; ++i) bytes.push_back(bytes_of(1 + i * 997 % 20'000, i));
+    for (unsigned i = 0; i < 200; ++i) bytes.push_back(pattern(1 + i * 997 % 20'000, i));
     for (unsigned i = 0; i < 200; ++i) {
         ranks[0].device.access(order(true, bytes[i], i * 20'000));
         ranks[2].device.access(order(false, bytes[i], 4'500'000));
@@ -167,7 +167,7 @@ TEST_F(Access, many_at_once_end_and_a_target_keeps_few_answers) {
 
 TEST_F(Access, what_was_written_is_read_afterwards_and_messages_come_before_later_writes) {
     for (unsigned i = 0; i < 100; ++i) {
-        auto out = bytes_of(1 + i * 700, i), in = bytes_of(1 + i * 700, i + 1);
+        auto out = pattern(1 + i * 700, i), in = pattern(1 + i * 700, i + 1);
         ranks[0].device.access(order(true, out, 0));
         ranks[0].device.access(order(false, in, 0));
         ranks.run();
@@ -177,19 +177,19 @@ TEST_F(Access, what_was_written_is_read_afterwards_and_messages_come_before_late
 
 TEST_F(Access, copied_bytes_are_the_callers_at_once) {
     for (unsigned i = 0; i < 40; ++i) {
-        auto out = bytes_of(400, i);
+        auto out = pattern(400, i);
         RemoteOrder made = order(true, out, i * 400);
         made.copy = true;
         ranks[0].device.access(made);
         std::fill(out.begin(), out.end(), std::byte{});
     }
     ranks.run();
-    for (unsigned i = 0; i < 40; ++i) EXPECT_TRUE(holds(bytes_of(400, i), i * 400)) << i;
+    for (unsigned i = 0; i < 40; ++i) EXPECT_TRUE(holds(pattern(400, i), i * 400)) << i;
 }
 
 TEST_F(Access, a_region_that_is_removed_while_bytes_come_takes_no_more_of_them) {
     const auto before = memory;
-    auto out = bytes_of(kRemotePiece, 1);
+    auto out = pattern(kRemotePiece, 1);
     ranks[0].device.access(order(true, out, 0));
     ranks[1].device.progress();
     ranks[1].device.progress();
@@ -205,7 +205,7 @@ TEST_F(Access, a_region_that_is_removed_while_bytes_come_takes_no_more_of_them) 
 TEST_F(Access, own_memory_is_accessed_like_that_of_others) {
     ranks[0].regions.add(kKey, {memory.data(), memory.size(), true, true, true, nullptr});
     for (const std::size_t size : kSizes) {
-        auto out = bytes_of(size, 1), in = bytes_of(size, 2);
+        auto out = pattern(size, 1), in = pattern(size, 2);
         RemoteOrder made = order(true, out, 3);
         made.to = 0;
         EXPECT_EQ(run(made), RemoteStatus::ok);
@@ -217,7 +217,7 @@ TEST_F(Access, own_memory_is_accessed_like_that_of_others) {
 }
 
 TEST_F(Access, accesses_of_a_dead_rank_end_as_gone_once) {
-    std::vector<std::vector<std::byte>> bytes(40, bytes_of(200'000, 1));
+    std::vector<std::vector<std::byte>> bytes(40, pattern(200'000, 1));
     for (auto& each : bytes) ranks[0].device.access(order(each[0] == each[1], each, 0));
     ranks[1].device.progress();
     ranks.kill(1);
@@ -267,7 +267,7 @@ protected:
 
 TEST_F(AccessByGet, long_ones_go_from_memory_to_memory) {
     for (const std::size_t size : {kRemotePiece, kRemotePiece + 1, std::size_t{3'000'000}}) {
-        auto out = bytes_of(size, 1), in = bytes_of(size, 2);
+        auto out = pattern(size, 1), in = pattern(size, 2);
         EXPECT_EQ(write(out, 3), RemoteStatus::ok);
         EXPECT_TRUE(holds(out, 3));
         EXPECT_EQ(ranks[1].memory.bytes_read, size <= kRemotePiece ? 0 : size);
@@ -279,7 +279,7 @@ TEST_F(AccessByGet, long_ones_go_from_memory_to_memory) {
 }
 
 TEST_F(AccessByGet, are_refused_like_others) {
-    auto out = bytes_of(100'000, 1);
+    auto out = pattern(100'000, 1);
     EXPECT_EQ(write(out, kBytes), RemoteStatus::denied);
     EXPECT_EQ(read(out, kBytes), RemoteStatus::denied);
     EXPECT_EQ(ranks[0].memory.bytes_read + ranks[1].memory.bytes_read, 0U);
@@ -291,7 +291,7 @@ TEST_F(AccessByGet, what_cannot_be_read_goes_over_the_ring_and_is_told_once) {
         fresh.use_memory(1000);
         fresh[1].regions.add(kKey, {memory.data(), memory.size(), true, true, true, nullptr});
         fresh[0].memory.left = fresh[1].memory.left = left;
-        auto out = bytes_of(4 * kGetSlice, 1), in = bytes_of(4 * kGetSlice, 2);
+        auto out = pattern(4 * kGetSlice, 1), in = pattern(4 * kGetSlice, 2);
         RemoteOrder made = order(true, out, 3);
         made.data = 1;
         fresh[0].device.access(made);

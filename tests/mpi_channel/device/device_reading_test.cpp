@@ -92,7 +92,7 @@ TEST_P(Reading, a_receiver_that_does_not_read_is_sent_the_bytes) {
         two[0].device.use_far(two[0].far);
     else
         two[0].device.use(two[0].memory, kLeast, kNoGets);
-    auto out = bytes_of(100'000, 1), in = bytes_of(100'000, 2);
+    auto out = pattern(100'000, 1), in = pattern(100'000, 2);
     two[0].device.send({.to = 1, .parts = parts_of(out)});
     two[1].device.receive({.parts = parts_of(in)});
     two.run();
@@ -101,7 +101,7 @@ TEST_P(Reading, a_receiver_that_does_not_read_is_sent_the_bytes) {
 }
 
 TEST_P(Reading, what_is_cut_or_discarded_is_not_read_and_the_sender_is_told) {
-    auto out = bytes_of(2 * kLong, 1), half = bytes_of(kLong, 2);
+    auto out = pattern(2 * kLong, 1), half = pattern(kLong, 2);
     receive(1, 0, 7, half);
     send(0, 1, 7, out);
     send(0, 1, 8, out);
@@ -121,8 +121,8 @@ TEST_P(Reading, messages_among_three_ranks_keep_their_order_and_contents) {
     constexpr unsigned kMessages = 30;
     std::vector<std::vector<std::byte>> out, in;
     for (unsigned i = 0; i < 6 * kMessages; ++i) {
-        out.push_back(bytes_of(i % 3 == 0 ? kLong + i : 100 + i, i));
-        in.push_back(bytes_of(kLong + 6 * kMessages, 99));
+        out.push_back(pattern(i % 3 == 0 ? kLong + i : 100 + i, i));
+        in.push_back(pattern(kLong + 6 * kMessages, 99));
     }
     unsigned next = 0;
     for (unsigned from = 0; from < 3; ++from) {
@@ -158,7 +158,7 @@ TEST_F(Getting, a_rank_that_is_known_to_be_far_is_offered_nothing) {
 }
 
 TEST_F(Getting, a_message_whose_sender_dies_while_it_is_read_ends_as_gone) {
-    auto out = bytes_of(4 * kGetSlice, 1), in = bytes_of(4 * kGetSlice, 2);
+    auto out = pattern(4 * kGetSlice, 1), in = pattern(4 * kGetSlice, 2);
     receive(1, 0, 1, in);
     send(0, 1, 1, out);
     ranks[1].device.progress();
@@ -171,7 +171,7 @@ TEST_F(Getting, a_message_whose_sender_dies_while_it_is_read_ends_as_gone) {
 }
 
 TEST_F(Getting, a_rank_that_says_that_it_has_read_what_was_not_offered_to_it_is_given_up) {
-    auto out = bytes_of(100'000, 1), in = bytes_of(100'000, 2);
+    auto out = pattern(100'000, 1), in = pattern(100'000, 2);
     send(0, 1, 1, out);  // offered to rank 1
     ranks.run();
     for (std::uint32_t number = 0; number < 4; ++number) {
@@ -210,7 +210,7 @@ TEST_F(FarGetting,
 }
 
 TEST_F(FarGetting, a_message_whose_sender_dies_while_it_is_read_ends_as_gone) {
-    auto out = bytes_of(kLong, 1), in = bytes_of(kLong, 2);
+    auto out = pattern(kLong, 1), in = pattern(kLong, 2);
     receive(1, 0, 1, in, 3);
     ranks[1].far.holds = true;
     send(0, 1, 1, out);
@@ -222,7 +222,7 @@ TEST_F(FarGetting, a_message_whose_sender_dies_while_it_is_read_ends_as_gone) {
 }
 
 TEST_F(FarGetting, a_send_whose_receiver_dies_ends_as_gone_and_offers_nothing_any_more) {
-    auto out = bytes_of(kLong, 1);
+    auto out = pattern(kLong, 1);
     send(0, 1, 1, out);
     ranks.run();
     EXPECT_EQ(ranks[0].far.offered, 1U);

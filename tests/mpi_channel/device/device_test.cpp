@@ -30,8 +30,8 @@ TEST_F(DeviceTest,
 }
 
 TEST_F(DeviceTest, the_sender_s_word_and_tag_and_kind_come_along) {
-    auto out = bytes_of(9, 1), in = bytes_of(9, 2);
-    auto tagged = bytes_of(9, 3);
+    auto out = pattern(9, 1), in = pattern(9, 2);
+    auto tagged = pattern(9, 3);
     receive(1, 0, 0, tagged);
     ranks[0].device.send({.to = 1, .untagged = true, .data = 0xdeadbeef, .parts = parts_of(out)});
     ranks.run();
@@ -44,7 +44,7 @@ TEST_F(DeviceTest, the_sender_s_word_and_tag_and_kind_come_along) {
 }
 
 TEST_F(DeviceTest, unexpected_messages_take_no_more_than_their_credit_and_all_come) {
-    auto out = bytes_of(kEagerMost, 1), in = bytes_of(kEagerMost, 2);
+    auto out = pattern(kEagerMost, 1), in = pattern(kEagerMost, 2);
     for (unsigned i = 0; i < 100; ++i) send(0, 1, 1, out);
     ranks.run();
     EXPECT_EQ(counters(0).eager_sent, kCredit / (kEagerMost + kCostBytes));
@@ -66,7 +66,7 @@ TEST_F(DeviceTest, a_message_that_is_too_long_is_cut) {
     for (const std::size_t size : kDeviceSizes) {
         for (const bool is_expected : {true, false}) {
             if (size == 0) continue;
-            auto out = bytes_of(size, 3);
+            auto out = pattern(size, 3);
             std::vector<std::byte> half(size / 2);
             if (is_expected) receive(1, 0, 7, half);
             send(0, 1, 7, out);
@@ -82,7 +82,7 @@ TEST_F(DeviceTest, a_message_that_is_too_long_is_cut) {
             take(0);
         }
     }
-    auto after = bytes_of(10, 1), in = bytes_of(10, 2);
+    auto after = pattern(10, 1), in = pattern(10, 2);
     receive(1, 0, 8, in);
     send(0, 1, 8, after);
     ranks.run();
@@ -90,7 +90,7 @@ TEST_F(DeviceTest, a_message_that_is_too_long_is_cut) {
 }
 
 TEST_F(DeviceTest, one_receive_takes_several_messages_and_tells_the_last) {
-    auto out = bytes_of(100'000, 1);
+    auto out = pattern(100'000, 1);
     std::vector<std::byte> in(250'000);
     ranks[1].device.receive({.untagged = true, .parts = parts_of(in), .least = 60'000});
     for (const std::size_t size : {out.size(), std::size_t{10}, std::size_t{90'000}})
@@ -108,7 +108,7 @@ TEST_F(DeviceTest, one_receive_takes_several_messages_and_tells_the_last) {
 }
 
 TEST_F(DeviceTest, a_receive_that_waits_can_be_cancelled_once) {
-    auto in = bytes_of(10, 1), out = bytes_of(10, 2);
+    auto in = pattern(10, 1), out = pattern(10, 2);
     receive(1, 0, 1, in);
     EXPECT_FALSE(ranks[1].device.cancel(&out));
     EXPECT_TRUE(ranks[1].device.cancel(&in));
@@ -123,7 +123,7 @@ TEST_F(DeviceTest, a_receive_that_waits_can_be_cancelled_once) {
 }
 
 TEST_F(DeviceTest, of_two_receives_with_one_context_the_first_is_cancelled_first) {
-    auto first = bytes_of(10, 1), second = bytes_of(10, 2);
+    auto first = pattern(10, 1), second = pattern(10, 2);
     for (const std::uint64_t tag : {1U, 2U})
         ranks[1].device.receive(
             {.from = 0, .tag = tag, .parts = parts_of(tag == 1 ? first : second), .context = this});
@@ -137,7 +137,7 @@ TEST_F(DeviceTest, of_two_receives_with_one_context_the_first_is_cancelled_first
 
 TEST_F(DeviceTest, a_message_is_peeked_claimed_and_received_or_discarded) {
     for (const std::size_t size : kDeviceSizes) {
-        auto out = bytes_of(size, 1), next = bytes_of(size, 2), in = bytes_of(size, 3);
+        auto out = pattern(size, 1), next = pattern(size, 2), in = pattern(size, 3);
         EXPECT_EQ(ranks[1].device.peek({kAnySource, 5, 0}, false), nullptr);
         send(0, 1, 5, out);
         send(0, 1, 5, next);
@@ -162,7 +162,7 @@ TEST_F(DeviceTest, a_message_is_peeked_claimed_and_received_or_discarded) {
 
 TEST_F(DeviceTest, a_send_after_its_match_is_over_only_then) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{8}, std::size_t{100'000}}) {
-        auto out = bytes_of(size, 1), in = bytes_of(size, 2);
+        auto out = pattern(size, 1), in = pattern(size, 2);
         ranks[0].device.send({.to = 1, .parts = parts_of(out), .after_match = true});
         ranks.run();
         EXPECT_THAT(ranks[0].told, IsEmpty());
@@ -177,7 +177,7 @@ TEST_F(DeviceTest, a_send_after_its_match_is_over_only_then) {
 TEST_F(DeviceTest, copied_bytes_are_the_callers_at_once_and_silent_sends_say_nothing) {
     std::vector<std::byte> in(400);
     for (unsigned i = 0; i < 50; ++i) {
-        auto out = bytes_of(400, i);
+        auto out = pattern(400, i);
         ranks[0].device.send(
             {.to = 1, .tag = i, .parts = parts_of(out), .copy = true, .silent = true});
         std::fill(out.begin(), out.end(), std::byte{});
@@ -186,15 +186,15 @@ TEST_F(DeviceTest, copied_bytes_are_the_callers_at_once_and_silent_sends_say_not
     for (unsigned i = 0; i < 50; ++i) {
         receive(1, 0, i, in);
         ranks.run();
-        EXPECT_TRUE(in == bytes_of(400, i)) << i;
+        EXPECT_TRUE(in == pattern(400, i)) << i;
     }
     EXPECT_FALSE(ranks[0].device.has_backlog());
     EXPECT_THAT(ranks[0].told, IsEmpty());
 }
 
 TEST_F(DeviceTest, requests_with_a_dead_rank_end_as_gone_and_others_go_on) {
-    auto out = bytes_of(8, 1), large = bytes_of(1'000'000, 1), in = bytes_of(1'000'000, 2);
-    auto any = bytes_of(8, 3);
+    auto out = pattern(8, 1), large = pattern(1'000'000, 1), in = pattern(1'000'000, 2);
+    auto any = pattern(8, 3);
     send(0, 1, 1, large);  // asks, and is never answered
     send(1, 0, 2, out);    // whole, unexpected
     send(1, 0, 3, large);  // asks
@@ -217,7 +217,7 @@ TEST_F(DeviceTest, requests_with_a_dead_rank_end_as_gone_and_others_go_on) {
 }
 
 TEST_F(DeviceTest, what_was_claimed_of_a_rank_that_then_dies_ends_as_gone_once) {
-    auto large = bytes_of(1'000'000, 1), eager = bytes_of(kEagerMost, 2), in = bytes_of(8, 3);
+    auto large = pattern(1'000'000, 1), eager = pattern(kEagerMost, 2), in = pattern(8, 3);
     send(1, 0, 1, large);  // asks
     ranks.run();
     send(1, 0, 2, eager);  // the pipe holds its beginning
@@ -230,7 +230,7 @@ TEST_F(DeviceTest, what_was_claimed_of_a_rank_that_then_dies_ends_as_gone_once) 
     ranks.kill(1);
     ranks.run();
     EXPECT_TRUE(ranks[0].device.is_gone(1));
-    auto out = bytes_of(8, 4);
+    auto out = pattern(8, 4);
     send(2, 0, 1, out);  // takes a place of its own
     ranks.run();
     for (Unexpected* message : {asked, begun}) {
@@ -243,7 +243,7 @@ TEST_F(DeviceTest, what_was_claimed_of_a_rank_that_then_dies_ends_as_gone_once) 
 }
 
 TEST_F(DeviceTest, receives_from_anybody_end_when_nobody_is_left) {
-    auto in = bytes_of(8, 1), late = bytes_of(8, 2);
+    auto in = pattern(8, 1), late = pattern(8, 2);
     receive(0, kAnySource, 1, in);
     ranks.kill(1);
     ranks.run();
@@ -264,7 +264,7 @@ TEST_F(DeviceTest, a_rank_that_sends_what_no_device_sends_is_given_up_and_others
         ranks.pipes.put(1, 0, nonsense);
     }
     ranks.pipes.put(1, 0, std::vector<std::byte>(5000));
-    auto out = bytes_of(100'000, 1), in = bytes_of(100'000, 2);
+    auto out = pattern(100'000, 1), in = pattern(100'000, 2);
     send(2, 0, 1, out);
     receive(0, 2, 1, in);
     ranks.silence(1);
@@ -285,7 +285,7 @@ TEST_F(DeviceTest, a_sender_that_announces_more_than_leaves_unasked_is_given_up)
 }
 
 TEST_F(DeviceTest, a_sender_of_another_rank_s_bytes_is_given_up) {
-    auto out = bytes_of(200'000, 1), in = bytes_of(200'000, 2);
+    auto out = pattern(200'000, 1), in = pattern(200'000, 2);
     receive(0, 2, 1, in);
     send(2, 0, 1, out);
     while (ranks[0].device.progress()) {
@@ -304,7 +304,7 @@ TEST_F(DeviceTest, what_waits_for_room_leaves_together_and_in_order) {
     constexpr unsigned kMessages = 500;
     std::vector<std::vector<std::byte>> out, in(kMessages);
     for (unsigned i = 0; i < kMessages; ++i) {
-        out.push_back(bytes_of(i % 97 == 0 ? 700'000 : i % 60, i));
+        out.push_back(pattern(i % 97 == 0 ? 700'000 : i % 60, i));
         in[i].resize(out[i].size());
     }
     for (auto& bytes : out) send(0, 1, 1, bytes);
@@ -331,13 +331,13 @@ TEST_F(DeviceTest, what_is_no_bundle_ends_the_conversation) {
         whole.insert(whole.end(), bytes.begin(), bytes.end());
         return whole;
     };
-    const auto sound = packet(PacketType::short_message, bytes_of(5, 1));
+    const auto sound = packet(PacketType::short_message, pattern(5, 1));
     const auto nested = packet(PacketType::bundle, bundled(sound, sound.size()));
     auto announcing = bundled(packet(PacketType::long_message), kHeaderBytes + 8);
     const auto behind = bundled(sound, sound.size());
     announcing.insert(announcing.end(), behind.begin(), behind.end());
     const std::vector<std::vector<std::byte>> wrong = {
-        bytes_of(3, 1),                    // no length
+        pattern(3, 1),                     // no length
         bundled(sound, sound.size() + 1),  // longer than what is there
         bundled(sound, kHeaderBytes - 1),  // no packet
         bundled(nested, nested.size()),    // a bundle in it

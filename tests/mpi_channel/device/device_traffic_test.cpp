@@ -72,7 +72,7 @@ private:
         sent.to = static_cast<unsigned>(random_() % kRanks);
         sent.tag = random_() % kTags;
         sent.number = numbers_[sent.from]++;
-        sent.bytes = bytes_of(sizeof(Mark) + some_size(), sent.number);
+        sent.bytes = pattern(sizeof(Mark) + some_size(), sent.number);
         const Mark mark{sent.from, sent.number};
         std::memcpy(sent.bytes.data(), &mark, sizeof mark);
         ranks_[sent.from].device.send({.to = sent.to,

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 namespace rmem::test {
 namespace {
@@ -31,28 +30,13 @@ namespace {
 
 using FmStation = Station<FmTransport>;
 
-/// A ring of each link.
-class FmOn : public ::testing::TestWithParam<const char*> {
-protected:
-    static RingSetup setup(unsigned ranks) {
-        RingSetup setup;
-        setup.ranks = ranks;
-        setup.link = link();
-        return setup;
-    }
-    static void run(unsigned ranks, const Body& body) {
-        RankProcesses ring(setup(ranks));
-        ring.start_all(body);
-        ring.finish();
-    }
-    static const char* link() { return GetParam(); }
-    /// Fewer where time is kept.
-    static int thrifty(int loops) {
-        return std::string_view(link()) == "direct" ? loops : std::max(loops / 8, 1);
-    }
-};
-INSTANTIATE_TEST_SUITE_P(All, FmOn, ::testing::Values("direct", "ring", "udp", "sim"),
-                         [](const auto& test) { return std::string(test.param); });
+class FmOn : public Conformance {};
+INSTANTIATE_TEST_SUITE_P(All, FmOn,
+                         ::testing::Values(Variant{"direct", "direct", "none", "inline", 1},
+                                           Variant{"ring", "ring", "none", "inline", 8},
+                                           Variant{"udp", "udp", "none", "inline", 8},
+                                           Variant{"sim", "sim", "none", "inline", 8}),
+                         variant_name);
 
 TEST_P(FmOn, packets_come_to_whom_they_are_sent_in_their_order_and_are_counted) {
     run(3, [](Rank& me) {
@@ -74,7 +58,7 @@ TEST_P(FmOn, a_packet_to_several_is_kept_for_a_rank_without_room_and_comes_befor
     run(4, [](Rank& me) {
         FmStation station;
         const std::vector<int> some = {1, 2};
-        const auto filling = bytes_of(20, 1), header = bytes_of(20, 2), last = bytes_of(30, 3);
+        const auto filling = pattern(20, 1), header = pattern(20, 2), last = pattern(30, 3);
         std::vector<std::byte> packet;
         if (me.rank == 0) {
             std::uint32_t sent = 0;
@@ -117,20 +101,20 @@ TEST_P(FmOn, bulk_follows_its_packet_whatever_the_room) {
         std::vector<std::byte> packet;
         for (const std::size_t size : {std::size_t{1}, std::size_t{5000}, std::size_t{200'000}}) {
             if (me.rank == 1) {
-                station.send(bytes_of(20, 1), 0);
-                station.send_bulk(bytes_of(size, size), 0);
-                station.send(bytes_of(21, 1), 0);
+                station.send(pattern(20, 1), 0);
+                station.send_bulk(pattern(size, size), 0);
+                station.send(pattern(21, 1), 0);
                 continue;
             }
             unsigned from = 9;
             station.receive(packet);
-            check(packet == bytes_of(20, 1), "the packet before the bulk");
+            check(packet == pattern(20, 1), "the packet before the bulk");
             station.transport.expect_bulk(1, size);
             check_equal(station.next(packet, from), mpi_channel::kBulk, "what comes next");
             check_equal(from, 1U, "of whom");
-            check(station.receive_bulk(size, 1, size / 3 + 1) == bytes_of(size, size), "bulk");
+            check(station.receive_bulk(size, 1, size / 3 + 1) == pattern(size, size), "bulk");
             station.receive(packet);
-            check(packet == bytes_of(21, 1), "the packet after it");
+            check(packet == pattern(21, 1), "the packet after it");
         }
         station.finish(me);
     });
@@ -163,7 +147,7 @@ TEST_P(FmOn, a_rank_that_sends_what_is_none_of_the_channel_s_is_named) {
         };
         if (me.rank == 1) {
             for (const auto& bytes : wrong) send_by_fm(bytes, 0);
-            station.send(bytes_of(8, 1), 0);
+            station.send(pattern(8, 1), 0);
         } else {
             std::vector<std::byte> packet;
             unsigned from = 9;
@@ -172,7 +156,7 @@ TEST_P(FmOn, a_rank_that_sends_what_is_none_of_the_channel_s_is_named) {
                 check_equal(from, 1U, "of whom");
             }
             station.receive(packet);
-            check(packet == bytes_of(8, 1), "the good one");
+            check(packet == pattern(8, 1), "the good one");
         }
         check_ok(bbp_barrier());
     });
@@ -181,7 +165,7 @@ TEST_P(FmOn, a_rank_that_sends_what_is_none_of_the_channel_s_is_named) {
 // ---- Deaths
 
 TEST_P(FmOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
-    if (std::string_view(link()) == "sim") GTEST_SKIP() << "simulated: nobody is killed";
+    RMEM_SKIP_IF_SIMULATED("nobody is killed");
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         FmStation station;
@@ -192,14 +176,14 @@ TEST_P(FmOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
         for (unsigned i = 0; i < 3; ++i) {
             await([&] { return station.transport.ask_for(1) == BBP_OK; }, "what it had sent");
             station.receive(packet);
-            check(packet == bytes_of(40, i), "a packet");
+            check(packet == pattern(40, i), "a packet");
         }
         await([&] { return station.transport.ask_for(1) == BBP_EPEER; }, "word of its death");
     });
     ring.start(1, [](Rank& me) {
         FmStation station;
         me.await_word(1);
-        for (unsigned i = 0; i < 3; ++i) station.send(bytes_of(40, i), 0);
+        for (unsigned i = 0; i < 3; ++i) station.send(pattern(40, i), 0);
         station.settle();
         me.raise(0);
         me.await_word(9);  // never written

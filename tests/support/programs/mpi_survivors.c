@@ -6,16 +6,14 @@
 // A survivor r says `rank <r>: <call> has failed` in <folder>/<r>, and stays until the other has
 // its file, too: a rank that is left alone may be ended by its MPI. What waits for the dead rank
 // forever is ended by its alarm.
-#include <mpi.h>
+#include "tests/support/programs/mpi_program.h"
+
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { RANKS = 3, ROUNDS = 100, KILLED_IN = 10, ALARM_SECONDS = 40 };
-
-static int me, all;
 
 static int call_once(const char* call, int round) {
     static int word, sum, words[RANKS];
@@ -31,9 +29,7 @@ static int call_once(const char* call, int round) {
 
 int main(int argc, char** argv) {
     alarm(ALARM_SECONDS);
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (argc != 3 || all != RANKS || chdir(argv[2]) != 0) return 2;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int result = MPI_SUCCESS;

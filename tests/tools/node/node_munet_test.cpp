@@ -34,15 +34,15 @@ protected:
     /// Messages of all kinds from a program at node 0 to one at node 1 and back.
     void talk() const {
         use(1);
-        mu_endpoint_t* there = mu_create();
+        const MuEndpoint there;
         use(0);
-        mu_endpoint_t* here = mu_create();
-        EXPECT_EQ(mu_own(there).node, 1);
-        EXPECT_EQ(mu_own(here).node, 0);
+        const MuEndpoint here;
+        EXPECT_EQ(there.address().node, 1);
+        EXPECT_EQ(here.address().node, 0);
         for (unsigned i = 0; i < 50; ++i) {
             std::vector<char> text(i * 40, static_cast<char>(i)), back(3000);
             mu_addr_t from{};
-            ASSERT_EQ(mu_send_DMA(here, mu_own(there), text.data(), text.size()), 0)
+            ASSERT_EQ(mu_send_DMA(here, there.address(), text.data(), text.size()), 0)
                 << mu_last_error();
             ASSERT_EQ(mu_await(there, back.data(), back.size(), &from),
                       static_cast<int>(text.size()));
@@ -52,8 +52,6 @@ protected:
             back.resize(text.size());
             ASSERT_EQ(back, text);
         }
-        mu_destroy_endpoint(here);
-        mu_destroy_endpoint(there);
     }
 
     RingName name_;
@@ -62,28 +60,23 @@ protected:
 TEST_F(NodeMunet, serves_a_host_alone) {
     const auto node = start(0, {});
     use(0);
-    mu_endpoint_t *a = mu_create(), *b = mu_create();
-    EXPECT_EQ(mu_send_number(a, mu_own(b), 7), 0);
+    const MuEndpoint a, b;
+    EXPECT_EQ(mu_send_number(a, b.address(), 7), 0);
     EXPECT_EQ(mu_number(b), 7U);
-    mu_destroy_endpoint(a);
-    mu_destroy_endpoint(b);
 }
 
 TEST_F(NodeMunet, shows_what_happened_to_rmem_info) {
     const auto node = start(0, {});
     use(0);
-    mu_endpoint_t* a = mu_create();
-    EXPECT_EQ(mu_send_number(a, mu_own(a), 7), 0);
-    EXPECT_EQ(mu_number(a), 7U);
+    const MuEndpoint a;
+    a.expect_works();
     EXPECT_EQ(mu_send_number(a, {0, 200}, 7), -ECONNREFUSED);
     const std::string board = name_.get() + "@0";
     EXPECT_TRUE(eventually([&] { return run_tool({"info", "--munet", board}).says("created"); }));
-    const Ran text = run_tool({"info", "--munet", board});
-    EXPECT_TRUE(text.says("refused")) << text.out;
+    expect_out(run_tool({"info", "--munet", board}), 0, {"refused"});
     const auto json = run_tool({"info", "--munet", "--json", board}).json();
     EXPECT_EQ(json["active"], 1);
     EXPECT_EQ(json["endpoints"][0]["counters"][0]["value"], 1);
-    mu_destroy_endpoint(a);
     EXPECT_EQ(run_tool({"info", "--munet", "nobody@0"}).code, 1);
 }
 
@@ -108,9 +101,8 @@ TEST_F(NodeMunet, shows_its_ring_what_happened_in_info_top_and_metrics) {
         run_tool({"top", name_.get(), "--once", "--interval", "10ms", "--json"}).json();
     EXPECT_EQ(top["nodes"][1]["munet"]["endpoints"], 0);
     EXPECT_THAT(top["events"].dump(), ::testing::HasSubstr("\"kind\":\"munet\""));
-    const Ran metrics = run_tool({"metrics", name_.get()});
-    EXPECT_TRUE(metrics.says("rmem_munet_up{ring=\"" + name_.get() + "\",node=\"1\"} 1\n"));
-    EXPECT_TRUE(metrics.says("endpoint=\"0\"} "));
+    expect_out(run_tool({"metrics", name_.get()}), 0,
+               {"rmem_munet_up{ring=\"" + name_.get() + "\",node=\"1\"} 1\n", "endpoint=\"0\"} "});
     second->signal(SIGKILL);
     second->wait();
     EXPECT_TRUE(run_tool({"info", name_.get()}).says(" (has ended)"));
@@ -205,12 +197,12 @@ TEST_F(NodeMunet, takes_part_again_after_the_others_have_dropped_its_node) {
     const auto first = start(0, ring), second = start(1, ring);
     ::unsetenv("RMEM_DEAD_TIMEOUT");  // NOLINT(concurrency-mt-unsafe)
     use(1);
-    mu_endpoint_t* there = mu_create();
+    const MuEndpoint there;
     use(0);
-    mu_endpoint_t* here = mu_create();
+    const MuEndpoint here;
     mu_set_timeout(here, 100'000'000);
     const auto sends = [&](int expected) {
-        return eventually([&] { return mu_send_number(here, mu_own(there), 1) == expected; });
+        return eventually([&] { return mu_send_number(here, there.address(), 1) == expected; });
     };
     EXPECT_TRUE(sends(0)) << mu_last_error();
     second->signal(SIGSTOP);
@@ -219,15 +211,13 @@ TEST_F(NodeMunet, takes_part_again_after_the_others_have_dropped_its_node) {
     // A message sent before the end is lost, or comes; this comes.
     EXPECT_TRUE(eventually([&] {
         std::uint32_t number = 0;
-        mu_send_number(here, mu_own(there), 2);
+        mu_send_number(here, there.address(), 2);
         while (mu_recv(there, &number, sizeof number, nullptr) >= 0 && number != 2) {
         }
         return number == 2;
     })) << mu_last_error();
     const Ran info = run_tool({"info", "--munet", name_.get() + "@1"});
     EXPECT_THAT(info.out, ::testing::ContainsRegex("node +rejoined +[1-9]"));
-    mu_destroy_endpoint(here);
-    mu_destroy_endpoint(there);
 }
 
 TEST_F(NodeMunet, refuses_a_link_without_an_engine_where_munet_is_not_wanted) {
