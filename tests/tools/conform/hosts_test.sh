@@ -33,6 +33,6 @@ members_at() {
 
 begin_hosts lab $members
 help=$("$RMEM_BUILD_DIR/tools/rmem" conform --help)
-cards=$(sed -nE 's/^ *(--[a-z0-9]+) .* takes it: (.*)/\1 \2/p' <<<"$help")
+cards=$(awk '/^ *--/ { option = $1 } / takes it: / { print option, $NF }' <<<"$help")
 [[ $cards ]] || fail "cards in the help"
 while read -r option card; do members_at "$option" "$card"; done <<<"$cards"
