@@ -114,11 +114,16 @@ Registers::Registers(const CardNode& node, const InterruptCounts& interrupts)
       cleared_errors_(node_, kErrorCounters),
       reported_errors_(node_, kErrorCounters) {}
 
+/// As a card is after its configuration.
 Registers::Settings Registers::default_settings() const {
     using namespace link_control;
     Settings settings{};
-    settings.link_control = kLaser0Bit | kLaser1Bit | kTransmitBit | kReceiveBit | kRetransmitBit |
-                            node_.id() << kNodeShift | node_.id() << kSpyShift;
+    settings[kInterruptCsr / kWordBytes] = interrupt_csr::kOtherEnableBits;
+    settings[kLinkControl / kWordBytes] = kLaser0Bit | kLaser1Bit | kTransmitBit | kReceiveBit |
+                                          kRetransmitBit | node_.id() << kNodeShift |
+                                          node_.id() << kSpyShift;
+    settings[kBroadcastMask / kWordBytes] = 0xFFFFFFFF;
+    settings[kUnicastMask / kWordBytes] = 1;
     return settings;
 }
 
@@ -134,7 +139,7 @@ unsigned Registers::upstream_of(unsigned node) const {
 
 /// Of a ring of two the other's writes are what has come.
 uint32 Registers::spy_traffic(uint32& words) const {
-    const uint32 spied = settings_.link_control >> link_control::kSpyShift;
+    const uint32 spied = setting(kLinkControl) >> link_control::kSpyShift;
     const unsigned id = node_.id();
     if (spied != id && spied < node_.nodes() && node_.nodes() > 2) {
         return refuse(SCGT_CALL_UNSUPPORTED,
@@ -208,7 +213,7 @@ uint32 Registers::link_status() const {
 
 /// For rmem_accept_interrupts.
 std::uint64_t Registers::accepted_numbers() const {
-    return settings_.broadcast_mask | std::uint64_t{settings_.unicast_mask} << kUnicastNumber;
+    return setting(kBroadcastMask) | std::uint64_t{setting(kUnicastMask)} << kUnicastNumber;
 }
 
 uint32 Registers::accept_as_masked() {
@@ -236,19 +241,19 @@ uint32 Registers::set_link_control(uint32 value) {
     if ((value & kReceiveBit) == 0) return no_setting("keep out what others write");
     if ((value & kRetransmitBit) == 0) return no_setting("keep from others what passes it");
     if ((value & kWrapBit) != 0) return no_setting("write to itself alone");
-    const uint32 changed = value ^ settings_.link_control;
+    const uint32 changed = value ^ setting(kLinkControl);
     if ((changed & kWriteMeLastBit) != 0) {
         const int code = rmem_set_write_me_last(node_, (value & kWriteMeLastBit) != 0 ? 1 : 0);
         if (code != RMEM_OK) return result_of(code);
     }
-    settings_.link_control = value;
+    setting(kLinkControl) = value;
     return SCGT_SUCCESS;
 }
 
 uint32 Registers::set_driver_csr(uint32 value) {
     if ((value & driver_csr::kResetBit) == 0) return SCGT_SUCCESS;
     const Settings settings = default_settings();
-    const uint32 result = set_link_control(settings.link_control);
+    const uint32 result = set_link_control(settings[kLinkControl / kWordBytes]);
     if (result != SCGT_SUCCESS) return result;
     settings_ = settings;
     shifts_ = {};
@@ -266,14 +271,14 @@ uint32 Registers::read_register(uint32 offset, uint32& value) {
     switch (offset) {
         case kBoardInfo: value = board_info(); break;
         case kDriverCsr: value = driver_csr::kPattern; break;
-        case kUserCsr: value = settings_.user_csr; break;
-        case kInterruptCsr: value = settings_.interrupt_csr; break;
-        case kLinkControl: value = settings_.link_control; break;
+        case kUserCsr:
+        case kInterruptCsr:
+        case kLinkControl:
+        case kBroadcastMask:
+        case kUnicastMask: value = setting(offset); break;
         case kLinkStatus: value = link_status(); break;
-        case kBroadcastMask: value = settings_.broadcast_mask; break;
-        case kUnicastMask: value = settings_.unicast_mask; break;
         case kMiscellaneous:
-            value = settings_.miscellaneous | upstream_of(node_.id())
+            value = setting(kMiscellaneous) | upstream_of(node_.id())
                                                   << miscellaneous::kUpstreamShift;
             break;
         case kLatencyTimer: value = measure_latency(); break;
@@ -295,20 +300,20 @@ uint32 Registers::write_register(uint32 offset, uint32 value) {
         case kUserCsr:
             if ((value & (user_csr::kByteSwapBit | user_csr::kWordSwapBit)) != 0)
                 return no_setting("swap what plain loads and stores move");
-            settings_.user_csr = value & user_csr::kNo64BitBit;
+            setting(kUserCsr) = value & user_csr::kNo64BitBit;
             break;
         case kInterruptCsr:
-            if ((~settings_.interrupt_csr & value & interrupt_csr::kLinkErrorEnableBit) != 0)
+            if ((~setting(kInterruptCsr) & value & interrupt_csr::kLinkErrorEnableBit) != 0)
                 reported_errors_.tell();
-            settings_.interrupt_csr =
+            setting(kInterruptCsr) =
                 interrupt_csr::kOtherEnableBits | (value & interrupt_csr::kLinkErrorEnableBit);
             break;
         case kLinkControl: return set_link_control(value);
         case kLinkStatus: cleared_errors_.tell(value & link_status::kErrorBits); break;
-        case kBroadcastMask: settings_.broadcast_mask = value; return accept_as_masked();
-        case kUnicastMask: settings_.unicast_mask = value & 1; return accept_as_masked();
+        case kBroadcastMask: setting(kBroadcastMask) = value; return accept_as_masked();
+        case kUnicastMask: setting(kUnicastMask) = value & 1; return accept_as_masked();
         case kMiscellaneous:
-            settings_.miscellaneous = value & miscellaneous::kNoReadBypassBit;
+            setting(kMiscellaneous) = value & miscellaneous::kNoReadBypassBit;
             break;
         case kBoardInfo:
         case kLatencyTimer: break;
@@ -365,7 +370,7 @@ uint32 Registers::set_state(uint32 state, uint32 value) {
 
 uint32 Registers::own_status() const {
     using namespace node_status;
-    const uint32 control = settings_.link_control;
+    const uint32 control = setting(kLinkControl);
     const auto when = [&](uint32 bit, uint32 then) { return (control & bit) != 0 ? then : 0; };
     return when(link_control::kLaser0Bit, kLaser0Bit) | when(link_control::kLaser1Bit, kLaser1Bit) |
            when(link_control::kLinkSelectBit, kLinkSelectBit) |

@@ -38,36 +38,31 @@ public:
     [[nodiscard, gnu::always_inline]] bool can_send() const {
         using namespace link_control;
         const uint32 laser =
-            (settings_.link_control & kLinkSelectBit) != 0 ? kLaser1Bit : kLaser0Bit;
+            (setting(kLinkControl) & kLinkSelectBit) != 0 ? kLaser1Bit : kLaser0Bit;
         const uint32 needed = kTransmitBit | laser;
-        return (settings_.link_control & needed) == needed;
+        return (setting(kLinkControl) & needed) == needed;
     }
     /// An interrupt of this number that the node itself has sent comes here, too.
     [[nodiscard]] bool takes_own(unsigned number) const {
         return (accepted_numbers() >> number & 1) != 0 &&
-               (settings_.link_control & link_control::kInterruptSelfBit) != 0;
+               (setting(kLinkControl) & link_control::kInterruptSelfBit) != 0;
     }
     /// From now on the node has those raise that the masks let in.
     [[nodiscard]] uint32 listen();
     [[nodiscard]] bool listens() const { return listens_; }
     [[nodiscard]] bool reports_errors() const {
-        return (settings_.interrupt_csr & interrupt_csr::kLinkErrorEnableBit) != 0;
+        return (setting(kInterruptCsr) & interrupt_csr::kLinkErrorEnableBit) != 0;
     }
     /// Whether there have been some since the last call.
     [[nodiscard]] bool report_errors() { return reported_errors_.tell() != 0; }
 
 private:
-    /// What is set, and not measured: as a card is after its configuration.
-    struct Settings {
-        uint32 user_csr = 0;
-        uint32 interrupt_csr = interrupt_csr::kOtherEnableBits;
-        uint32 link_control;
-        uint32 broadcast_mask = 0xFFFFFFFF;
-        uint32 unicast_mask = 1;
-        uint32 miscellaneous = 0;
-    };
+    /// By offset / kWordBytes: what is set, and not measured.
+    using Settings = std::array<uint32, kMiscellaneous / kWordBytes + 1>;
 
     // ---- All of them under the node's lock
+    [[nodiscard]] uint32& setting(uint32 offset) { return settings_[offset / kWordBytes]; }
+    [[nodiscard]] uint32 setting(uint32 offset) const { return settings_[offset / kWordBytes]; }
     [[nodiscard]] Settings default_settings() const;
     [[nodiscard]] std::uint64_t accepted_numbers() const;
     [[nodiscard]] uint32 accept_as_masked();
