@@ -192,6 +192,11 @@ template <class Call>
     return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, failure);
 }
 
+RFM2G_STATUS Device::get(std::size_t place, void* to, std::size_t bytes) const {
+    const int code = rmem_read(node_, place, to, bytes);
+    return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+}
+
 RFM2G_STATUS Device::put(std::size_t place, const void* from, std::size_t bytes) {
     return send_out([&] { return node_.write(place, from, bytes); }, RFM2G_WRITE_ERROR);
 }
@@ -239,17 +244,13 @@ RFM2G_STATUS Device::read(std::uint32_t offset, void* to, std::uint32_t bytes) {
     const RFM2G_STATUS status = check_transfer(offset, bytes, by_dma);
     if (status != RFM2G_SUCCESS) return status;
     const std::size_t place = std::size_t{view().first} + offset;
-    if (!is_swapped(by_dma)) {
-        const int code = rmem_read(node_, place, to, bytes);
-        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
-    }
+    if (!is_swapped(by_dma)) return get(place, to, bytes);
     const std::size_t first = word_of(place);
     std::vector<std::byte> words(end_of_word(place + bytes) - first);
-    const int code = rmem_read(node_, first, words.data(), words.size());
-    if (code != RMEM_OK) return status_of(code, RFM2G_READ_ERROR);
-    for (std::size_t i = 0; i < bytes; ++i)
+    const RFM2G_STATUS got = get(first, words.data(), words.size());
+    for (std::size_t i = 0; got == RFM2G_SUCCESS && i < bytes; ++i)
         static_cast<std::byte*>(to)[i] = words[((place + i) ^ kReversed) - first];
-    return RFM2G_SUCCESS;
+    return got;
 }
 
 RFM2G_STATUS Device::write(std::uint32_t offset, const void* from, std::uint32_t bytes) {
@@ -286,15 +287,14 @@ RFM2G_STATUS Device::send(RFM2G_NODE to, RFM2GEVENTTYPE event, std::uint32_t dat
 RFM2G_STATUS Device::map(volatile void** pointer, std::uint64_t offset, std::uint64_t pages) {
     const std::uint64_t bytes = pages * kMapPageBytes;
     if ((offset & RFM2G_DMA_MMAP_OFFSET) != 0) {
-        auto* const buffer = static_cast<std::byte*>(
-            ::operator new (bytes, std::align_val_t{kMapPageBytes}, std::nothrow));
-        if (buffer == nullptr) {
+        std::unique_ptr<Page[]> zeros(new (std::nothrow) Page[pages]());
+        if (zeros == nullptr) {
             return refuse(RFM2G_MEM_NOT_MAPPED,
                           fmt::format("there is no memory for a DMA buffer of {} bytes", bytes));
         }
-        std::memset(buffer, 0, bytes);
+        auto* const buffer = zeros[0].bytes.data();
         const auto lock = node_.lock();
-        dma_buffers_[buffer] = {std::unique_ptr<std::byte, FreePages>(buffer), bytes};
+        dma_buffers_[buffer] = {std::move(zeros), bytes};
         *pointer = buffer;
         return RFM2G_SUCCESS;
     }

@@ -69,10 +69,7 @@ public:
         const View seen = view();
         if (!is_seen(seen, offset, sizeof value)) return check_place(offset, sizeof value);
         const std::size_t place = std::size_t{seen.first} + offset;
-        if constexpr (kIsRemote) {
-            const int code = rmem_read(node_, place, &value, sizeof value);
-            return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
-        }
+        if constexpr (kIsRemote) return get(place, &value, sizeof value);
         std::uint64_t words = rmem_load(node_, place / kWordBytes * kWordBytes);
         if constexpr (sizeof value > kWordBytes)
             words |= std::uint64_t{rmem_load(node_, place + kWordBytes)} << 32;
@@ -118,13 +115,11 @@ public:
                                                std::uint32_t width, std::uint32_t mask, bool on);
 
 private:
-    struct FreePages {
-        void operator()(std::byte* pages) const noexcept {
-            ::operator delete (pages, std::align_val_t{kMapPageBytes});
-        }
+    struct alignas(kMapPageBytes) Page {
+        std::array<std::byte, kMapPageBytes> bytes;
     };
     struct DmaBuffer {
-        std::unique_ptr<std::byte, FreePages> pages;
+        std::unique_ptr<Page[]> pages;
         std::size_t bytes;
     };
 
@@ -152,6 +147,7 @@ private:
     [[nodiscard]] RFM2G_STATUS check_place(std::uint32_t offset, std::uint32_t width) const;
     template <class Call>
     [[nodiscard]] RFM2G_STATUS send_out(Call&& call, RFM2G_STATUS failure);
+    [[nodiscard]] RFM2G_STATUS get(std::size_t place, void* to, std::size_t bytes) const;
     [[nodiscard]] RFM2G_STATUS put(std::size_t place, const void* from, std::size_t bytes);
     [[nodiscard]] RFM2G_STATUS put_swapped(std::size_t place, const std::byte* from,
                                            std::size_t bytes);
@@ -192,11 +188,12 @@ private:
     bool has_thread_ = false;     ///< of the node, which brings events
     int descriptor_ = -1;         ///< that tells of them
 
+    std::uint32_t target_data_ = 0;  ///< registers NTD and NTN; under the registers' lock
+    std::uint8_t target_node_ = 0;
+
     // Under the node's lock.
     std::uint32_t lcsr_ = 0;
     std::uint32_t window_offset_ = 0;
-    std::uint32_t target_data_ = 0;  ///< registers NTD and NTN
-    std::uint8_t target_node_ = 0;
     std::uint64_t own_sent_ = 0;                   ///< when OWNDATA was cleared
     CountedErrors cleared_faults_;                 ///< whose bits of LCSR were
     CountedErrors reported_faults_;                ///< that were events

@@ -91,7 +91,6 @@ Device::ControlRegisters Device::control_registers() {
         set_at(registers, senders.data_at, oldest->data);
         set_at(registers, senders.sender_at, static_cast<std::uint8_t>(oldest->from));
     }
-    const auto lock = node_.lock();
     set_at(registers, rfm2g_ntd, target_data_);
     set_at(registers, rfm2g_ntn, target_node_);
     return registers;
@@ -116,13 +115,8 @@ Device::RuntimeRegisters Device::runtime_registers() {
 
 /// The interrupt that the registers of the target describe.
 RFM2G_STATUS Device::command(unsigned code) {
-    RFM2G_NODE to = RFM2G_NODE_ALL;
-    std::uint32_t data = 0;
-    {
-        const auto lock = node_.lock();
-        data = target_data_;
-        if ((code & RFM2G_NIC_GLOBAL) == 0) to = target_node_;
-    }
+    const RFM2G_NODE to = (code & RFM2G_NIC_GLOBAL) == 0 ? target_node_ : RFM2G_NODE_ALL;
+    const std::uint32_t data = target_data_;
     switch (code & ~static_cast<unsigned>(RFM2G_NIC_GLOBAL)) {
         case RFM2G_NIC_RSTREQ: return send(to, RFM2GEVENT_RESET, data);
         case RFM2G_NIC_INT1: return send(to, RFM2GEVENT_INTR1, data);
@@ -147,11 +141,8 @@ RFM2G_STATUS Device::write_control(std::uint32_t offset, std::uint32_t width, st
     if (is_written(rfm2g_lisr, 4))
         events_.keep_of_lisr(value_at<std::uint32_t>(registers, rfm2g_lisr));
     if (is_written(rfm2g_lier, 4)) events_.set_lier(value_at<std::uint32_t>(registers, rfm2g_lier));
-    {
-        const auto lock = node_.lock();
-        target_data_ = value_at<std::uint32_t>(registers, rfm2g_ntd);
-        target_node_ = value_at<std::uint8_t>(registers, rfm2g_ntn);
-    }
+    target_data_ = value_at<std::uint32_t>(registers, rfm2g_ntd);
+    target_node_ = value_at<std::uint8_t>(registers, rfm2g_ntn);
     for (const Senders& senders : kSenders) {
         if (!is_written(senders.sender_at, 1)) continue;
         while (events_.oldest(senders.event, true)) {
@@ -183,8 +174,7 @@ RFM2G_STATUS Device::get(RFM2GREGSETTYPE set, std::uint32_t offset, std::uint32_
     if (set == RFM2GMEM) {
         const RFM2G_STATUS status = check_range(offset, width);
         if (status != RFM2G_SUCCESS) return status;
-        const int code = rmem_read(node_, std::size_t{view().first} + offset, &value, width);
-        return code == RMEM_OK ? RFM2G_SUCCESS : status_of(code, RFM2G_READ_ERROR);
+        return get(std::size_t{view().first} + offset, &value, width);
     }
     if (set == RFM2GCTRLREGMEM) {
         std::memcpy(&value, control_registers().data() + offset, width);
