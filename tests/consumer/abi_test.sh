@@ -74,7 +74,7 @@ cd "$tree"
 for map in {rmem,billboard,ports/*,cards/*}/exports.map; do
     folder=${map%/*} name=${map%/*}
     name=${name##*/}
-    mapfile -t headers < <(find "$folder" -maxdepth 1 -name '*.h' ! -name version.h)
+    mapfile -t headers < <(find "$folder" -maxdepth 1 -name '*.h' ! -name version.h ! -name both.h)
     dump "$work/now/$name.abi" "$tree" "${headers[@]}"
     nm -D --defined-only "$build/$folder/lib$name.so" | awk 'NF == 3 && $3 ~ /@@/ { print $3 }' |
         grep -v _PRIVATE_ | sort >"$work/now/$name.names"

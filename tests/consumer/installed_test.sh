@@ -12,7 +12,7 @@ if [[ ! -f $RMEM_SOURCE_DIR/billboard/bbp.h ]]; then
     echo "skipped: billboard/bbp.h does not exist"
     exit 77
 fi
-mapfile -t cards < <(cd "$RMEM_SOURCE_DIR/cards" && dirname ./*/exports.map)
+mapfile -t cards < <(cd "$RMEM_SOURCE_DIR/cards" && dirname -- */exports.map)
 
 work=$(mktemp -d)
 node=
