@@ -11,7 +11,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <atomic>
 #include <thread>
 #include <vector>

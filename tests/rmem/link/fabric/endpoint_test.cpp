@@ -4,13 +4,12 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/little_endian.hpp"
+#include "tests/rmem/link/free_port.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -27,18 +26,6 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kPatienceNs = 20'000'000'000;
 constexpr std::uint32_t kMeeting = 1'000'000;  // and above: datagrams by which nodes met
-
-/// A port of this host that is free now.
-std::uint16_t free_port() {
-    const Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof name;
-    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), length), 0);
-    EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length), 0);
-    return ntohs(name.sin_port);
-}
 
 bool has(const std::string& provider) {
     for (const Offer& offer : offers(provider)) {
@@ -100,6 +87,16 @@ protected:
         }
         return false;
     }
+    /// Datagrams 0 to `count` - 1, and takes what comes meanwhile.
+    std::vector<std::uint32_t> send_many(unsigned from, std::uint32_t count, std::size_t bytes) {
+        std::vector<std::uint32_t> numbers;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            node(from).send(datagram(i, bytes));
+            numbers.push_back(i);
+            look();
+        }
+        return numbers;
+    }
     bool has_number(unsigned n, std::uint32_t number) const {
         return std::count(got_[n].begin(), got_[n].end(), number) != 0;
     }
@@ -116,6 +113,10 @@ protected:
                 << " reaches " << other;
         }
     }
+    void start_and_meet(unsigned nodes) {
+        start(nodes);
+        meet_all();
+    }
     void meet_all() {
         std::vector<unsigned> all;
         for (unsigned n = 0; n < nodes_; ++n) all.push_back(n);
@@ -124,7 +125,11 @@ protected:
             others.erase(others.begin() + n);
             meet(n, others);
         }
-        for (int i = 0; i < 200; ++i) look();
+        forget(200);
+    }
+    /// What comes in that many looks, and what has come.
+    void forget(unsigned looks) {
+        for (; looks > 0; --looks) look();
         for (auto& numbers : got_) numbers.clear();
     }
 
@@ -137,8 +142,7 @@ protected:
 };
 
 TEST_P(Endpoints, carry_datagrams_of_any_length_to_all_others) {
-    start(3);
-    meet_all();
+    start_and_meet(3);
     constexpr std::uint32_t kMany = 400;
     std::vector<std::uint32_t> expected;
     const auto before = node(1).counters();
@@ -162,14 +166,10 @@ TEST_P(Endpoints, carry_datagrams_of_any_length_to_all_others) {
 }
 
 TEST_P(Endpoints, reach_a_node_that_comes_back_elsewhere) {
-    start(3);
-    meet_all();
+    start_and_meet(3);
     for (int times = 0; times < 3; ++times) {
         nodes_here_[2].reset();
-        for (std::uint32_t i = 0; i < 20; ++i) {
-            node(0).send(datagram(i, 200));
-            look();
-        }
+        send_many(0, 20, 200);
         start_one(2);
         meet(0, {2});
         meet(2, {0, 1});
@@ -180,23 +180,18 @@ TEST_P(Endpoints, reach_a_node_that_comes_back_elsewhere) {
 }
 
 TEST_P(Endpoints, wait_for_no_node_that_takes_nothing) {
-    start(3);
-    meet_all();
+    start_and_meet(3);
     deaf_ = 2;
     constexpr std::uint32_t kMany = 500;
-    for (std::uint32_t i = 0; i < kMany; ++i) {
-        node(0).send(datagram(i, 8000));
-        look();
-    }
+    const auto sent = send_many(0, kMany, 8000);
     EXPECT_TRUE(await([&] { return got_[1].size() >= kMany; })) << got_[1].size() << " came";
     deaf_ = ~0U;
     EXPECT_TRUE(await([&] { return got_[2].size() >= kMany; })) << got_[2].size() << " came";
-    for (std::uint32_t i = 0; i < kMany; ++i) ASSERT_EQ(got_[2][i], i);
+    EXPECT_EQ(got_[2], sent);
 }
 
 TEST_P(Endpoints, wake_who_sleeps_on_the_descriptor) {
-    start(2);
-    meet_all();
+    start_and_meet(2);
     for (std::uint32_t i = 0; i < 30; ++i) {
         const std::int64_t begin = now_ns();
         std::thread sender([&, i] {
@@ -248,16 +243,10 @@ TEST_P(Endpoints, pass_on_what_comes_from_another_rack) {
     for (const char* way : {"tree", "chain"}) {
         topology_ = Topology::parse(std::string("rack 0 1\nrack 2 3 4\nrack 5\nfan-out ") + way,
                                     "racks", 6);
-        start(6);
-        meet_all();
+        start_and_meet(6);
         const std::uint64_t sent_before = node(1).counters().sent;
         constexpr std::uint32_t kMany = 100;
-        std::vector<std::uint32_t> expected;
-        for (std::uint32_t i = 0; i < kMany; ++i) {
-            node(1).send(datagram(i, 40));
-            expected.push_back(i);
-            look();
-        }
+        const auto expected = send_many(1, kMany, 40);
         const std::vector<unsigned> others = {0, 2, 3, 4, 5};
         EXPECT_TRUE(await([&] {
             return std::all_of(others.begin(), others.end(), [&](unsigned n) {
@@ -280,8 +269,7 @@ TEST_P(Endpoints, pass_on_nothing_that_is_not_taken_and_nothing_where_there_are_
         const auto racks = Topology::parse("rack 0 1\nrack 2 3 4\n", "racks", 5);
         topology_ = racks;
         takes_ = true;
-        start(5);
-        meet_all();
+        start_and_meet(5);
         for (unsigned n = 2; n < 5 && !has_racks; ++n) {
             nodes_here_[n].reset();
             topology_.reset();
@@ -293,13 +281,9 @@ TEST_P(Endpoints, pass_on_nothing_that_is_not_taken_and_nothing_where_there_are_
             return has_racks || !got_[2].empty() || !got_[3].empty() || !got_[4].empty();
         }));
         takes_ = !has_racks;
-        for (int i = 0; i < 400; ++i) look();
-        for (auto& numbers : got_) numbers.clear();
+        forget(400);
         constexpr std::uint32_t kMany = 50;
-        for (std::uint32_t i = 0; i < kMany; ++i) {
-            node(1).send(datagram(i, 40));
-            look();
-        }
+        send_many(1, kMany, 40);
         const auto heads = [&] { return got_[2].size() + got_[3].size() + got_[4].size(); };
         EXPECT_TRUE(await([&] { return heads() >= kMany; }));
         for (int i = 0; i < 400; ++i) look();
@@ -320,7 +304,7 @@ protected:
     void SetUp() override {
         if (!has(GetParam())) GTEST_SKIP() << "libfabric has no provider " << GetParam() << " here";
         while (settings_.fabric.nodes.size() < 2)
-            settings_.fabric.nodes.push_back({INADDR_LOOPBACK, free_port()});
+            settings_.fabric.nodes.push_back({INADDR_LOOPBACK, test::free_port(SOCK_STREAM)});
         settings_.fabric.provider = GetParam();
         settings_.ring = "rig";
         settings_.nodes = 2;
@@ -383,7 +367,7 @@ TEST(Provider, over_tcp_is_the_one_without_a_layer_unless_another_is_named) {
     settings.provider = "tcp";
     EXPECT_THAT(chosen(), ::testing::StartsWith("tcp"));
     settings.provider.clear();
-    settings.nodes = {{INADDR_LOOPBACK, free_port()}};
+    settings.nodes = {{INADDR_LOOPBACK, test::free_port(SOCK_STREAM)}};
     EXPECT_EQ(chosen(), "net") << "at an address";
 }
 

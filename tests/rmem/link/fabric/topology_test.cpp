@@ -5,10 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <deque>
-#include <functional>
-#include <set>
 #include <vector>
 
 namespace rmem::fabric {

@@ -32,31 +32,27 @@ protected:
         tap_.emplace(*ring_);
         arrivals_.emplace(*ring_, 0, *interrupts_, *roster_, *tap_);
     }
-    /// One write of `words` words with this value, stored at that time by the origin's clock, which
-    /// is known so well.
+    /// One word of this value at the origin's place, stored at that time by the origin's clock,
+    /// which is known so well.
     void take(unsigned origin, std::uint32_t value, std::int64_t written, std::int64_t now,
-              std::int64_t error_ns = 0, std::size_t words = 1) {
-        give(origin, value, written, now, error_ns, words);
+              std::int64_t error_ns = 0) {
+        take_batch(origin, origin, {{value}}, {written, error_ns}, now);
     }
-    void take_at(std::size_t offset, std::int64_t now) {
-        first_word_ = offset / kWordBytes;
-        take(0, 1, now, now);
-    }
-    void take_at_once(unsigned origin, std::uint32_t value, std::int64_t now) {
-        give(origin, value, now, now, 0, 1, Arrivals::Showing::at_once);
-    }
-    void give(unsigned origin, std::uint32_t value, std::int64_t written, std::int64_t now,
-              std::int64_t error_ns, std::size_t words,
-              Arrivals::Showing showing = Arrivals::Showing::in_time) {
-        const std::vector<std::uint32_t> all(words, value);
+    /// Writes of these words, one behind the other from that word on.
+    void take_batch(unsigned origin, std::size_t index,
+                    const std::vector<std::vector<std::uint32_t>>& writes,
+                    const RoundTrip::Estimate& written, std::int64_t now,
+                    Arrivals::Showing showing = Arrivals::Showing::in_time) {
         std::vector<std::byte> buffer(kDefaultPayload);
         DatagramWriter writer(buffer);
         writer.begin({});
-        ASSERT_TRUE(writer.begin_batch(++sequences_.at(origin), written));
-        ASSERT_TRUE(writer.add_record({first_word_ + origin, static_cast<std::uint16_t>(words), 0},
-                                      all.data()));
-        const auto body = writer.end_batch();
-        arrivals_->take(origin, Batch(body), RoundTrip::Estimate{written, error_ns}, now, showing);
+        ASSERT_TRUE(writer.begin_batch(++sequences_.at(origin), written.value_ns));
+        for (const auto& words : writes) {
+            const auto count = static_cast<std::uint16_t>(words.size());
+            ASSERT_TRUE(writer.add_record({index, count, 0}, words.data()));
+            index += count;
+        }
+        arrivals_->take(origin, Batch(writer.end_batch()), written, now, showing);
     }
     std::uint32_t word(std::size_t index) const {
         return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring_->bank(0))[index].load();
@@ -70,7 +66,6 @@ protected:
     std::optional<Tap> tap_;
     std::optional<Arrivals> arrivals_;
     std::array<std::uint64_t, 4> sequences_{};
-    std::size_t first_word_ = 0;  ///< of the words, a word for each origin
 };
 
 TEST_F(ArrivalsTest, are_in_the_bank_when_they_come) {
@@ -85,10 +80,11 @@ TEST_F(ArrivalsTest, are_in_the_bank_when_they_come) {
 
 TEST_F(ArrivalsTest, are_news_of_users_in_their_memory_alone) {
     open("none");
-    take_at(ring_->config().user_bytes, kNow);
+    const std::size_t users_words = ring_->config().user_bytes / kWordBytes;
+    take_batch(0, users_words, {{1}}, {kNow, 0}, kNow);
     EXPECT_FALSE(arrivals_->take_news_of_users()) << "the billboard's";
     EXPECT_TRUE(arrivals_->take_news());
-    take_at(ring_->config().user_bytes - kWordBytes, kNow + 1);
+    take_batch(0, users_words - 1, {{1}}, {kNow, 0}, kNow + 1);
     EXPECT_TRUE(arrivals_->take_news_of_users());
     EXPECT_FALSE(arrivals_->take_news_of_users());
 }
@@ -111,24 +107,15 @@ TEST_F(ArrivalsTest, k_writes_delayed_past_the_bound_are_k_violations) {
 TEST_F(ArrivalsTest, count_and_measure_each_write_of_a_batch) {
     constexpr std::uint64_t kWrites = 5;
     open("none", 5'000);
-    const auto take_batch = [&](std::int64_t delay) {
-        std::vector<std::byte> buffer(kDefaultPayload);
-        DatagramWriter writer(buffer);
-        writer.begin({});
-        ASSERT_TRUE(writer.begin_batch(++sequences_.at(1), kNow));
-        const std::array<std::uint32_t, 2> words = {7, 8};
-        for (std::uint64_t i = 0; i < kWrites; ++i)
-            ASSERT_TRUE(writer.add_record({2 * i, 2, 0}, words.data()));
-        arrivals_->take(1, Batch(writer.end_batch()), RoundTrip::Estimate{kNow, 0}, kNow + delay);
-    };
-    take_batch(5'000);
+    const std::vector<std::vector<std::uint32_t>> writes(kWrites, {7, 8});
+    take_batch(1, 0, writes, {kNow, 0}, kNow + 5'000);
     for (std::size_t i = 0; i < 2 * kWrites; ++i) EXPECT_EQ(word(i), 7 + i % 2);
     EXPECT_EQ(count(LinkCounter::writes_applied), kWrites);
     EXPECT_EQ(count(LinkCounter::bytes_applied), kWrites * 2 * kWordBytes);
     EXPECT_EQ(ring_->node(0).propagation.count(), kWrites);
     EXPECT_EQ(ring_->node(1).propagation.count(), kWrites);
     EXPECT_EQ(count(LinkCounter::bound_violations), 0U);
-    take_batch(5'001);
+    take_batch(1, 0, writes, {kNow, 0}, kNow + 5'001);
     EXPECT_EQ(count(LinkCounter::bound_violations), kWrites);
     EXPECT_EQ(arrivals_->take_violations().size(), kWrites);
     EXPECT_EQ(ring_->node(0).propagation.count(), 2 * kWrites);
@@ -215,7 +202,7 @@ TEST_F(ArrivalsTest, writes_of_a_node_that_has_gone_are_published_at_once_and_ho
     arrivals_->apply_all_of(1, kNow + 10);
     EXPECT_EQ(word(1), 100U);
     EXPECT_EQ(word(2), 0U);
-    take_at_once(1, 101, kNow + 10);
+    take_batch(1, 1, {{101}}, {kNow + 10, 0}, kNow + 10, Arrivals::Showing::at_once);
     EXPECT_EQ(word(1), 101U);
     take(1, 102, kNow + 10, kNow + 20);
     EXPECT_LT(arrivals_->due_ns(), kNow + 10'000) << "a new life's card is idle";

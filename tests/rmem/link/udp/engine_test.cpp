@@ -6,12 +6,10 @@
 #include "rmem/link/udp/engine_helper.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tests/rmem/link/udp/engine_program.hpp"
-#include "tests/support/child.hpp"
-#include "tests/support/own_network.hpp"
+#include "tests/support/test_ring.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -24,28 +22,21 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace rmem::udp {
 namespace {
+
+using test::in_bank;
 
 constexpr std::int64_t kArrivalNs = 30'000'000'000;
 
 /// Engines of a ring of two nodes with two ranks each.
 class EngineTest : public ::testing::Test {
 protected:
-    EngineTest() {
-        config.ranks = 4;
-        test::stay_on_this_host(name.get());
-        for (unsigned n = 0; n < 2; ++n) {
-            rings[n] = Ring::open(config, Deadline::in(kArrivalNs), n);
-        }
-    }
-
     std::unique_ptr<Engine> start(unsigned node, std::optional<unsigned> rank) {
         const auto kind = rank ? EngineKind::program : EngineKind::daemon;
-        auto engine =
-            std::make_unique<Engine>(*rings[node], EngineSettings::read(config), kind, rank);
+        auto engine = std::make_unique<Engine>(*ring.ring(node),
+                                               EngineSettings::read(ring.config()), kind, rank);
         engine->join(Deadline::in(kArrivalNs));
         return engine;
     }
@@ -63,7 +54,7 @@ protected:
         return start(node, rank);
     }
     std::unique_ptr<EngineProgram> open(unsigned node, unsigned rank, Engine& engine) {
-        return std::make_unique<EngineProgram>(rings[node], node, rank, engine);
+        return std::make_unique<EngineProgram>(ring.ring(node), node, rank, engine);
     }
     /// Meanwhile this thread calls `uses` each millisecond. Soon: before the timers that come less
     /// and less often have ended each wait of it.
@@ -88,10 +79,10 @@ protected:
         return is_soon;
     }
     RosterEntry entry(unsigned at, unsigned rank) const {
-        return Roster(*rings[at], at).entry(rank);
+        return Roster(*ring.ring(at), at).entry(rank);
     }
     RankState state(unsigned at, unsigned rank) const {
-        return static_cast<RankState>(rings[at]->rank(rank).state.load());
+        return static_cast<RankState>(ring.ring(at)->rank(rank).state.load());
     }
     static bool eventually(Engine& runs, const std::function<bool()>& holds) {
         const Deadline deadline = Deadline::in(kArrivalNs);
@@ -103,9 +94,13 @@ protected:
         return true;
     }
 
-    test::RingName name;
-    RingConfig config = name.config(2, LinkKind::udp, 65536);
-    std::array<std::shared_ptr<Ring>, 2> rings;
+    const test::TestRing ring{{.link = LinkKind::udp, .ranks = 4}};
+};
+
+/// Node 0's engine, which rank 0 runs.
+struct EngineWithProgram : EngineTest {
+    const std::unique_ptr<Engine> engine = start(0, 0);
+    const std::unique_ptr<EngineProgram> program = open(0, 0, *engine);
 };
 
 // ---- The roster
@@ -142,9 +137,7 @@ TEST_F(EngineTest, says_at_once_who_has_come_and_who_has_gone) {
 
 // ---- Writes
 
-TEST_F(EngineTest, keeps_a_datagram_open_that_is_neither_full_nor_due_if_it_may) {
-    const auto engine = start(0, 0);
-    const auto program = open(0, 0, *engine);
+TEST_F(EngineWithProgram, keeps_a_datagram_open_that_is_neither_full_nor_due_if_it_may) {
     const auto sent = [&] { return engine->carrier().counters().sent; };
     const std::uint64_t before = sent();
     constexpr std::uint32_t kCommits = 50;
@@ -165,9 +158,7 @@ TEST_F(EngineTest, keeps_a_datagram_open_that_is_neither_full_nor_due_if_it_may)
 }
 
 /// As of a program whose last words must leave though it calls no more.
-TEST_F(EngineTest, sends_what_a_program_has_left_in_its_log) {
-    const auto engine = start(0, 0);
-    const auto program = open(0, 0, *engine);
+TEST_F(EngineWithProgram, sends_what_a_program_has_left_in_its_log) {
     EXPECT_EQ(engine->open_since_ns(), kNever);
     program->append(5);
     EXPECT_NE(engine->open_since_ns(), kNever);
@@ -192,7 +183,7 @@ TEST_F(EngineTest, takes_later_what_there_was_no_room_for) {
         engine->run();
         return program->is_completed();
     }));
-    EXPECT_EQ(reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[1]->bank(1))[1024], posted);
+    EXPECT_EQ(in_bank(ring, 1, 4096), posted);
 }
 
 // ---- The bank
@@ -200,11 +191,11 @@ TEST_F(EngineTest, takes_later_what_there_was_no_room_for) {
 TEST_F(EngineTest,
        clears_what_a_bank_held_before_it_forms_a_ring_and_gives_none_of_the_rest_memory) {
     auto* const last = reinterpret_cast<std::atomic<std::uint32_t>*>(
-        rings[0]->bank(0) + config.user_bytes - kWordBytes);
+        ring.ring(0)->bank(0) + ring.config().user_bytes - kWordBytes);
     last->store(7);
     const auto first_touched = [&](unsigned node) {
-        const Segment& segment = rings[node]->segment();
-        const auto at = static_cast<std::size_t>(rings[node]->bank(node) - segment.data());
+        const Segment& segment = ring.ring(node)->segment();
+        const auto at = static_cast<std::size_t>(ring.ring(node)->bank(node) - segment.data());
         return segment.next_touched(at) - at;
     };
     const std::size_t before = first_touched(0);
@@ -224,8 +215,6 @@ TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_write
     const auto engine = start(0, 0);
     const auto other = start_beside(*engine, 1, 2);
     const auto program = open(0, 0, *engine), others = open(1, 2, *other);
-    const auto* const words =
-        reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[0]->bank(0));
     for (std::uint32_t round = 1; round <= 20; ++round) {
         for (unsigned i = 0; i < 10; ++i) program->post(round);
         ASSERT_TRUE(eventually(*engine, [&] {
@@ -236,7 +225,7 @@ TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_write
         others->commit_and_ask();
         ASSERT_TRUE(eventually(*other, [&] {
             engine->run();
-            return words[1024] == round;
+            return in_bank(ring, 0, 4096) == round;
         }));
         // From now on the engine does nothing more.
         ASSERT_TRUE(eventually(*other, [&] { return others->is_completed(); }));
@@ -248,16 +237,14 @@ TEST_F(EngineTest, counts_what_others_write_to_the_users_memory_alone) {
     const auto engine = start(0, 0);
     const auto other = start_beside(*engine, 1, 2);
     const auto others = open(1, 2, *other);
-    for (const std::size_t offset : {std::size_t{4096}, config.user_bytes}) {
-        const auto& word =
-            *reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[0]->bank(0) + offset);
-        const std::uint32_t before = rings[0]->board().arrivals;
+    for (const std::size_t offset : {std::size_t{4096}, ring.config().user_bytes}) {
+        const std::uint32_t before = ring.ring(0)->board().arrivals;
         others->post(7, offset);
         ASSERT_TRUE(eventually(*engine, [&] {
             other->run();
-            return word == 7;
+            return in_bank(ring, 0, offset) == 7;
         }));
-        EXPECT_EQ(rings[0]->board().arrivals - before, offset == 4096 ? 1U : 0U);
+        EXPECT_EQ(ring.ring(0)->board().arrivals - before, offset == 4096 ? 1U : 0U);
     }
 }
 
@@ -339,9 +326,7 @@ TEST_F(EngineTest, is_left_alone_by_its_helper_while_nothing_happens) {
     EXPECT_LE(switches_of("rmem-udp") - before, 40U);
 }
 
-TEST_F(EngineTest, rings_no_bell_for_a_program_that_writes_again_and_again) {
-    const auto engine = start(0, 0);
-    const auto program = open(0, 0, *engine);
+TEST_F(EngineWithProgram, rings_no_bell_for_a_program_that_writes_again_and_again) {
     EngineHelper helper(*engine);
     helper.set_always(true);
     program->post(1);
@@ -361,16 +346,16 @@ TEST_F(EngineTest, rings_no_bell_for_a_program_that_writes_again_and_again) {
 TEST_F(EngineTest, wakes_for_a_write_who_waits_for_posts_and_nobody_else) {
     const auto from = start(0, 0), to = start(1, std::nullopt);
     const auto program = open(0, 0, *from);
-    ask_attention(*rings[1], 2, kAttentionSleeping);
-    ask_attention(*rings[1], 3, kAttentionInterrupts);
-    const std::uint32_t woken = wake_count(*rings[1], 3);
-    const auto asks = [&](unsigned rank) { return rings[1]->attention()[rank].load(); };
+    ask_attention(*ring.ring(1), 2, kAttentionSleeping);
+    ask_attention(*ring.ring(1), 3, kAttentionInterrupts);
+    const std::uint32_t woken = wake_count(*ring.ring(1), 3);
+    const auto asks = [&](unsigned rank) { return ring.ring(1)->attention()[rank].load(); };
     EXPECT_TRUE(eventually(*to, [&] {
         from->run();
         program->post(1);
         return (asks(2) & kAttentionSleeping) == 0;
     }));
-    EXPECT_EQ(wake_count(*rings[1], 3), woken);
+    EXPECT_EQ(wake_count(*ring.ring(1), 3), woken);
 }
 
 /// What its own last run before a sleep has brought makes no datagram wake it.
@@ -451,10 +436,9 @@ TEST_F(EngineTest, lets_a_rank_nap_where_nodes_outnumber_processors_until_its_wa
     }));
 }
 
-TEST_F(EngineTest, shows_on_which_processor_it_has_sent) {
-    const auto engine = start(0, 0);
-    open(0, 0, *engine)->post(1);
-    const std::uint32_t shown = rings[0]->board().processor.get();
+TEST_F(EngineWithProgram, shows_on_which_processor_it_has_sent) {
+    program->post(1);
+    const std::uint32_t shown = ring.ring(0)->board().processor.get();
     EXPECT_GE(shown, 1U);
     EXPECT_LE(shown, static_cast<std::uint32_t>(std::thread::hardware_concurrency()));
 }
@@ -475,9 +459,7 @@ TEST_F(EngineTest, is_run_by_its_helper_again_when_a_sleep_of_the_program_is_ove
 
 /// The program is not away, so the helper takes nothing over; but it may compute before it calls
 /// again.
-TEST_F(EngineTest, is_polled_actively_by_its_helper_while_something_is_open) {
-    const auto engine = start(0, 0);
-    const auto program = open(0, 0, *engine);
+TEST_F(EngineWithProgram, is_polled_actively_by_its_helper_while_something_is_open) {
     EngineHelper helper(*engine);
     unsigned rounds_without_takeover = 0;
     for (int round = 0; round < 20; ++round) {

@@ -2,10 +2,10 @@
 #include "rmem/link/udp/key_file.hpp"
 
 #include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
 #include "tests/support/refused.hpp"
 #include "tests/support/users.hpp"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -42,13 +41,6 @@ std::string bytes_of(const MasterKey& key) {
 
 class KeyFileTest : public testing::Test {
 protected:
-    KeyFileTest() {
-        std::string name = testing::TempDir() + "rmem-key-XXXXXX";
-        folder_ = ::mkdtemp(name.data());
-        path_ = folder_ + "/key";
-    }
-    ~KeyFileTest() override { std::filesystem::remove_all(folder_); }
-
     void write(const std::string& contents, mode_t mode = 0600) const {
         std::filesystem::remove(path_);
         std::ofstream(path_, std::ios::binary) << contents;
@@ -61,8 +53,9 @@ protected:
         return sentence;
     }
 
-    std::string folder_;
-    std::string path_;
+    const test::OwnDirectory directory_;
+    const std::string folder_ = directory_.path();
+    std::string path_ = folder_ + "/key";
 };
 
 TEST_F(KeyFileTest, reads_64_hex_digits_with_white_space_around_them) {

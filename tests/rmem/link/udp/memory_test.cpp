@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -54,10 +55,6 @@ protected:
     static constexpr std::int64_t kSleeps = 10;  ///< at least, of a millisecond or less
 
     UdpMemoryClient() {
-        config.name = name.get();
-        config.link = LinkKind::udp;
-        config.nodes = config.ranks = 1;
-        config.user_bytes = 4096;
         test::stay_on_this_host(name.get());
         ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 0);
         of_daemon = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 0);
@@ -88,7 +85,7 @@ protected:
     }
 
     test::RingName name;
-    RingConfig config;
+    const RingConfig config = name.config(1, LinkKind::udp);
     std::shared_ptr<Ring> ring, of_daemon;
     std::optional<Membership> member;
     UdpOptions options;
@@ -96,13 +93,11 @@ protected:
     std::optional<udp::Engine> engine;
 };
 
-TEST_F(UdpMemoryClient, waits_for_an_engine_and_sleeps_between_two_looks) {
-    EXPECT_GE(sleeps_in([&] { EXPECT_THROW(UdpMemory(*member, options), Error); }), kSleeps);
-}
-
-TEST_F(UdpMemoryClient, waits_for_the_roster_and_sleeps_between_two_looks) {
+TEST_F(UdpMemoryClient, waits_for_an_engine_then_for_the_roster_and_sleeps_between_two_looks) {
+    const auto wait = [&] { EXPECT_THROW(UdpMemory(*member, options), Error); };
+    EXPECT_GE(sleeps_in(wait), kSleeps) << "there is no engine";
     start_engine();
-    EXPECT_GE(sleeps_in([&] { EXPECT_THROW(UdpMemory(*member, options), Error); }), kSleeps);
+    EXPECT_GE(sleeps_in(wait), kSleeps) << "nobody runs it";
 }
 
 TEST_F(UdpMemoryClient, waits_in_a_flush_and_sleeps_between_two_looks) {
@@ -135,10 +130,6 @@ protected:
     static constexpr std::size_t kBytes = 4096;
 
     UdpMemoryUnderLoad() {
-        config.name = name.get();
-        config.link = LinkKind::udp;
-        config.nodes = config.ranks = 2;
-        config.user_bytes = kBytes;
         test::stay_on_this_host(name.get());
         other.emplace(Ring::open(config, soon(), 1), Member{1, 1});
         others_bank = other->bank();
@@ -162,7 +153,7 @@ protected:
     bool arrives() {
         return test::eventually([this] { return word_of(others_bank, 0) == value; });
     }
-    /// Of the memory's whole time.
+    /// Of all that the memory, which ends, has written.
     std::uint64_t batches_sent() {
         memory.reset();
         return ring->board().counters.get(udp::UdpCounter::batches_sent);
@@ -170,7 +161,7 @@ protected:
     static Deadline soon() { return Deadline::in(kDefaultJoinTimeoutNs); }
 
     test::RingName name;
-    RingConfig config;
+    const RingConfig config = name.config(2, LinkKind::udp, kBytes);
     std::optional<Node> other;
     const std::byte* others_bank = nullptr;
     std::shared_ptr<Ring> ring;
@@ -229,19 +220,15 @@ TEST_F(UdpMemoryPosts, find_room_for_a_large_group_and_take_it) {
 
 // ---- Under load
 
-TEST_F(UdpMemoryUnderLoad, many_messages_share_a_datagram) {
-    open(false);
-    send(kMany, false);
-    EXPECT_LT(batches_sent(), kMany / 2);
-    EXPECT_TRUE(arrives());
-}
-
 /// To look for messages between two of its own is not to wait for one.
-TEST_F(UdpMemoryUnderLoad, they_do_so_also_when_the_sender_looks_for_messages_in_between) {
-    open(false);
-    send(kMany, true);
-    EXPECT_LT(batches_sent(), kMany / 2);
-    EXPECT_TRUE(arrives());
+TEST_F(UdpMemoryUnderLoad, many_messages_share_a_datagram_also_when_the_sender_looks_in_between) {
+    for (const bool looks_in_between : {false, true}) {
+        const std::uint64_t before = batches_sent();
+        open(false);
+        send(kMany, looks_in_between);
+        EXPECT_LT(batches_sent() - before, kMany / 2) << looks_in_between;
+        EXPECT_TRUE(arrives());
+    }
 }
 
 TEST_F(UdpMemoryUnderLoad, large_writes_keep_their_place_among_words) {
@@ -276,29 +263,28 @@ TEST_F(UdpMemoryUnderLoad, messages_that_are_waited_for_never_share_one) {
     EXPECT_GE(batches_sent(), 100U);
 }
 
-TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_when_the_program_waits) {
-    open(false);
-    for (int round = 0; round < 20; ++round) {
-        send(50, round % 2 == 0);
-        memory->wait(Deadline::now());
-        ASSERT_TRUE(arrives()) << round;
-    }
-}
-
-TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_when_the_program_asks_twice_for_messages) {
-    open(false);
-    for (int round = 0; round < 20; ++round) {
-        send(50, true);
-        memory->progress();
-        ASSERT_TRUE(arrives()) << round;
-    }
-}
-
-TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_without_another_call_of_the_program) {
-    open(true);
-    for (int round = 0; round < 20; ++round) {
-        send(50, round % 2 == 0);
-        ASSERT_TRUE(arrives()) << round;
+TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_by_each_of_these) {
+    const struct {
+        const char* what;
+        bool helper;
+        std::function<void()> call;
+    } kWays[] = {
+        {"the program waits", false, [this] { memory->wait(Deadline::now()); }},
+        {"it asks twice for messages", false,
+         [this] {
+             memory->progress();
+             memory->progress();
+         }},
+        {"it calls no more", true, [] {}},
+    };
+    for (const auto& [what, helper, call] : kWays) {
+        memory.reset();
+        open(helper);
+        for (int round = 0; round < 20; ++round) {
+            send(50, round % 2 == 0);
+            call();
+            ASSERT_TRUE(arrives()) << what << ", round " << round;
+        }
     }
 }
 

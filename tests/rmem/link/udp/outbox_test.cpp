@@ -66,13 +66,9 @@ protected:
         outbox.find_programs();
     }
 
-    static RingConfig config(const std::string& name) {
-        RingConfig config;
-        config.name = name;
-        config.nodes = 1;
+    static RingConfig config(const test::RingName& name) {
+        RingConfig config = name.config(1, LinkKind::udp, 65536);
         config.ranks = 2;
-        config.link = LinkKind::udp;
-        config.user_bytes = 65536;
         return config;
     }
     static CoreConfig core_config(const RingConfig& ring) {
@@ -83,20 +79,27 @@ protected:
         config.exchange.bank_bytes = ring.bank_bytes();
         return config;
     }
+    LogRecord record(std::size_t words, std::uint32_t delay_ns = 0) const {
+        return {
+            .written_ns = now, .words = static_cast<std::uint32_t>(words), .delay_ns = delay_ns};
+    }
+    /// Its words are in the bank.
+    LogRecord record_in_bank(std::size_t words) const {
+        LogRecord made = record(words);
+        made.flags = LogRecord::kInBank;
+        return made;
+    }
+    LogRecord record_beyond_the_bank() const {
+        LogRecord made = record(1);
+        made.offset = ring->config().bank_bytes();
+        return made;
+    }
     bool put(std::uint32_t value, std::uint32_t delay_ns = 0) {
-        LogRecord record;
-        record.words = 1;
-        record.written_ns = now;
-        record.delay_ns = delay_ns;
-        return outbox.put(record, &value, now);
+        return outbox.put(record(1, delay_ns), &value, now);
     }
     /// Into the log of the program that runs the engine.
     void append(const std::vector<std::uint32_t>& words, std::uint32_t delay_ns = 0) {
-        LogRecord record;
-        record.words = static_cast<std::uint32_t>(words.size());
-        record.written_ns = now;
-        record.delay_ns = delay_ns;
-        log.append(record, words.data());
+        log.append(record(words.size(), delay_ns), words.data());
     }
     void commit_log() { ring->board().committed[0].store(log.head()); }
     bool take(Outbox::Take what, std::size_t datagrams = 1000) {
@@ -109,8 +112,29 @@ protected:
         core.outgoing().drain([this](const OutgoingDatagram& sent) { wire.take(sent.bytes); });
         return wire.batches;
     }
+    static std::vector<std::uint32_t> some_words() {
+        std::vector<std::uint32_t> words(10'000);
+        std::iota(words.begin(), words.end(), 1);
+        return words;
+    }
+    /// All that is committed, taken two datagrams at a time.
+    std::vector<std::uint32_t> words_taken_in_parts() {
+        batches();
+        for (; outbox.take(Outbox::Take::committed, 2, now); ++takes) {
+            most_datagrams = std::max(most_datagrams, core.outgoing().count());
+            batches();
+        }
+        outbox.commit(now);
+        std::vector<std::uint32_t> came;
+        for (const auto& batch : batches()) came.insert(came.end(), batch.begin(), batch.end());
+        return came;
+    }
+
+    unsigned takes = 0;
+    std::size_t most_datagrams = 0;  ///< of one of these
+
     test::RingName name;
-    std::shared_ptr<Ring> ring = Ring::open(config(name.get()), Deadline::in(1'000'000'000), 0);
+    std::shared_ptr<Ring> ring = Ring::open(config(name), Deadline::in(1'000'000'000), 0);
     std::int64_t now = 1;
     Authenticator authenticator;
     Wire wire{ring->config().bank_bytes()};
@@ -147,47 +171,27 @@ TEST_F(OutboxTest, takes_of_a_log_what_is_committed_or_all) {
 }
 
 TEST_F(OutboxTest, takes_long_writes_in_order_and_a_number_of_datagrams_at_a_time) {
-    std::vector<std::uint32_t> words(10'000), came;
-    std::iota(words.begin(), words.end(), 1);
+    const std::vector<std::uint32_t> words = some_words();
     for (auto at = words.begin(); at != words.end();) {
         const auto part = std::min<std::ptrdiff_t>(kMaxRecordWords, words.end() - at);
         append({at, at + part});
         at += part;
     }
     commit_log();
-    batches();
-    unsigned takes = 0;
-    for (; outbox.take(Outbox::Take::committed, 2, now); ++takes) {
-        EXPECT_LE(core.outgoing().count(), 3U) << "a write may end in the next";
-        batches();
-    }
+    EXPECT_EQ(words_taken_in_parts(), words);
+    EXPECT_LE(most_datagrams, 3U) << "a write may end in the next";
     EXPECT_GT(takes, 10U);
-    outbox.commit(now);
-    for (const auto& batch : batches()) came.insert(came.end(), batch.begin(), batch.end());
-    EXPECT_EQ(came, words);
 }
 
 TEST_F(OutboxTest, takes_the_words_of_a_long_write_from_the_bank_part_by_part) {
-    std::vector<std::uint32_t> words(10'000), came;
-    std::iota(words.begin(), words.end(), 1);
+    std::vector<std::uint32_t> words = some_words();
     std::memcpy(ring->bank(0), words.data(), words.size() * kWordBytes);
-    LogRecord record;
-    record.words = static_cast<std::uint32_t>(words.size());
-    record.written_ns = now;
-    record.flags = LogRecord::kInBank;
-    log.append(record, nullptr);
+    log.append(record_in_bank(words.size()), nullptr);
     append({77});
     commit_log();
-    batches();
-    unsigned takes = 0;
-    for (; outbox.take(Outbox::Take::committed, 2, now); ++takes) {
-        batches();
-    }
-    outbox.commit(now);
-    EXPECT_TRUE(outbox.has_all());
-    for (const auto& batch : batches()) came.insert(came.end(), batch.begin(), batch.end());
     words.push_back(77);
-    EXPECT_EQ(came, words);
+    EXPECT_EQ(words_taken_in_parts(), words);
+    EXPECT_TRUE(outbox.has_all());
 }
 
 /// A client's log comes before the own one's here.
@@ -197,21 +201,16 @@ TEST_F(OutboxTest, goes_on_with_a_long_write_where_it_was_though_a_client_writes
     Outbox of_second{*ring, 0, core, tap, 1};
     of_second.find_programs();
     LogWriter second{ring->log(1)};
-    LogRecord record;
-    record.words = 10'000;
-    record.written_ns = now;
-    record.flags = LogRecord::kInBank;
-    second.append(record, nullptr);
+    second.append(record_in_bank(10'000), nullptr);
     batches();
     std::size_t words = 0;
-    unsigned takes = 0;
     for (; of_second.take(Outbox::Take::all, 2, now); batches()) {
         ASSERT_LT(++takes, 1000U) << "it begins again and again";
         if (takes < 10) append({77});
     }
     of_second.commit(now);
     for (const auto& batch : batches()) words += batch.size();
-    EXPECT_EQ(words, record.words + 9);
+    EXPECT_EQ(words, 10'009U);
 }
 
 TEST_F(OutboxTest, leaves_in_the_log_what_there_is_no_room_for) {
@@ -247,11 +246,8 @@ TEST_F(OutboxTest, says_since_when_something_waits_in_the_log_or_in_a_datagram) 
 
 /// Nobody else writes it, but it is shared memory.
 TEST_F(OutboxTest, refuses_a_record_beyond_the_bank_and_goes_on_behind_it) {
-    LogRecord record;
-    record.words = 1;
-    record.offset = ring->config().bank_bytes();
     const std::uint32_t value = 1;
-    log.append(record, &value);
+    log.append(record_beyond_the_bank(), &value);
     EXPECT_TRUE(take(Outbox::Take::all));
     EXPECT_TRUE(batches().empty());
     EXPECT_EQ(ring->node(0).link.get(LinkCounter::records_refused), 1U);
@@ -275,11 +271,9 @@ TEST_F(OutboxTest, a_delayed_write_holds_up_what_comes_after_it) {
 }
 
 TEST_F(OutboxTest, notices_a_write_beyond_the_bank) {
-    LogRecord record;
-    record.words = 1;
-    record.offset = ring->config().bank_bytes();
     const std::uint32_t value = 1;
-    EXPECT_BROKEN_WHERE_CHECKED(static_cast<void>(outbox.put(record, &value, now)));
+    EXPECT_BROKEN_WHERE_CHECKED(
+        static_cast<void>(outbox.put(record_beyond_the_bank(), &value, now)));
 }
 
 TEST_F(OutboxTest, a_new_incarnation_begins_with_nothing) {

@@ -49,13 +49,6 @@ struct Program {
     }
 };
 
-TEST(Pacing, lets_a_commit_leave_at_once_without_load) {
-    Program program;
-    for (unsigned i = 1; i < kLoad; ++i) EXPECT_TRUE(program.sends(kFirstNs + i * kStepNs));
-    EXPECT_EQ(program.pacing.due_ns(), kNever);
-    EXPECT_FALSE(program.pacing.is_loaded());
-}
-
 TEST(Pacing, coalesces_commits_under_load_and_no_longer_than_the_first_may_wait) {
     Program program;
     const std::int64_t first = program.load_up();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/socket.hpp"
 
+#include "tests/rmem/link/free_port.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/refused.hpp"
 
@@ -9,7 +10,6 @@
 #include <netinet/udp.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 #include <deque>
 #include <optional>
@@ -20,25 +20,13 @@
 namespace rmem::udp {
 namespace {
 
+using test::free_port;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr std::int64_t kPatienceNs = 2'000'000'000;
 constexpr std::int64_t kQuietNs = 20'000'000;
-
-/// A UDP port that nobody has on the loop-back interface just now.
-std::uint16_t free_port() {
-    const Descriptor probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_in own{};
-    own.sin_family = AF_INET;
-    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof own;
-    auto* address = reinterpret_cast<sockaddr*>(&own);
-    EXPECT_EQ(::bind(probe.get(), address, size), 0);
-    EXPECT_EQ(::getsockname(probe.get(), address, &size), 0);
-    return ntohs(own.sin_port);
-}
 
 std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));
@@ -288,12 +276,6 @@ TEST_P(SocketBatches, leave_with_the_flush_and_arrive_in_order) {
     for (unsigned i = 0; i < 12; ++i) EXPECT_EQ(b_->next(), numbered(i));
     EXPECT_EQ(a_->socket().flush(), 0U) << "they leave once";
     EXPECT_TRUE(b_->hears_nothing());
-}
-
-TEST_P(SocketBatches, leave_by_themselves_when_full) {
-    for (unsigned i = 0; i < Socket::kMostInBatch; ++i) a_->queue(numbered(i));
-    EXPECT_EQ(b_->next(), numbered(0));
-    EXPECT_EQ(a_->socket().counters().sent, Socket::kMostInBatch);
 }
 
 TEST_P(SocketBatches, what_is_queued_leaves_before_what_is_sent) {
