@@ -5,15 +5,12 @@
 
 #include "rmem/node.hpp"
 #include "tests/rmem/sim/world_fixture.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
-#include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace rmem::sim {
@@ -23,17 +20,6 @@ constexpr std::int64_t kPatienceNs = 10'000'000;
 
 Deadline soon() {
     return Deadline::in(kPatienceNs);
-}
-
-/// The error that a call ends with, if any.
-template <class Call>
-std::optional<Errc> error_of(Call call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.code();
-    }
-    return std::nullopt;
 }
 
 using Body = std::function<void(Node& node, Process& me)>;
@@ -65,7 +51,7 @@ TEST(SimCard, opens_the_ring_of_its_world_as_its_own_rank) {
             EXPECT_EQ(node.config().link, LinkKind::sim);
             EXPECT_EQ(node.bound_ns(), me.world().bound_ns());
             EXPECT_TRUE(node.is_alive(r));
-            EXPECT_EQ(error_of([&] { static_cast<void>(node.ring()); }), Errc::unknown_link);
+            test::refused(Errc::unknown_link, [&] { static_cast<void>(node.ring()); });
         });
     }
     EXPECT_EQ(world.run(), RunEnd::all_ended);
@@ -76,7 +62,7 @@ TEST(SimCard, is_one_per_process_at_a_time) {
     world.start(0, [](Process&) {
         {
             const Node node = Node::open();
-            EXPECT_EQ(error_of([] { Node::open(); }), Errc::rank_taken);
+            test::refused(Errc::rank_taken, [] { Node::open(); });
         }
         EXPECT_EQ(Node::open().write_word(0, 1), WriteResult::ok);
     });
@@ -158,8 +144,7 @@ TEST(SimCard, lets_time_pass_for_a_program_that_tries_to_write_again_and_again) 
 }
 
 TEST(SimCard, is_late_by_a_fault_and_says_so_to_the_reader) {
-    WorldConfig config = small_world(2);
-    World world(config);
+    World world(small_world(2));
     std::vector<BoundViolation> seen;
     world.start(1, [&](Process& me) {
         Node node = Node::open();
@@ -208,17 +193,6 @@ TEST(SimCard, shows_an_own_write_at_once_or_when_it_has_come_round) {
     });
 }
 
-TEST(SimCard, sends_marked_words_although_they_do_not_change) {
-    with_card(2, [](Node& node, Process&) {
-        node.set_data_filter(true);
-        node.mark(4, 4);
-        const std::uint32_t zeros[3] = {};
-        EXPECT_EQ(node.write(0, zeros, sizeof zeros), WriteResult::ok);
-        EXPECT_EQ(node.counter(LinkCounter::writes_filtered), 2U);
-        EXPECT_EQ(node.counter(LinkCounter::bytes_sent), 4U);
-    });
-}
-
 // ---- Interrupts
 
 /// Rank 0 writes `count` words, a microsecond apart.
@@ -232,37 +206,39 @@ Program writer(std::uint32_t count) {
     };
 }
 
-/// Rank 0 writes words, and rank 1 watches that word and does this.
-void start_watcher(World& world, std::uint32_t writes, Body body) {
-    world.start(0, writer(writes));
-    world.start(1, [body = std::move(body)](Process& me) {
-        Node& node = me.keep(std::make_unique<Node>(Node::open()));
-        node.watch(0, 4);
-        body(node, me);
-    });
-}
+/// A world of two nodes.
+struct SimCardWatching : ::testing::Test {
+    /// Rank 0 writes words, and rank 1 watches that word and does this, until both have ended.
+    void run(std::uint32_t writes, const Body& body) {
+        world.start(0, writer(writes));
+        world.start(1, [&](Process& me) {
+            Node& node = me.keep(std::make_unique<Node>(Node::open()));
+            node.watch(0, 4);
+            body(node, me);
+        });
+        EXPECT_EQ(world.run(), RunEnd::all_ended);
+    }
+    World world{small_world(2)};
+};
 
-TEST(SimCard, wakes_a_program_that_waits_for_an_interrupt_when_the_word_arrives) {
-    World world(small_world(2));
+TEST_F(SimCardWatching, wakes_a_program_that_waits_for_an_interrupt_when_the_word_arrives) {
     Events events(world);
     std::int64_t woken = 0;
-    start_watcher(world, 1, [&](Node& node, Process& me) {
+    run(1, [&](Node& node, Process& me) {
         const auto interrupt = node.next_interrupt(Deadline::never());
         woken = me.now_ns();
         ASSERT_TRUE(interrupt);
         EXPECT_EQ(interrupt->value, 1U);
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
     const auto arrivals = events.of(EventKind::arrived, 1);
     ASSERT_EQ(arrivals.size(), 1U);
     EXPECT_EQ(woken, arrivals[0].time_ns);
 }
 
-TEST(SimCard, calls_back_at_each_interrupt_in_order_while_its_process_sleeps) {
-    World world(small_world(2));
+TEST_F(SimCardWatching, calls_back_at_each_interrupt_in_order_while_its_process_sleeps) {
     std::vector<std::uint32_t> values;
     std::vector<std::int64_t> times;
-    start_watcher(world, 5, [&](Node& node, Process& me) {
+    run(5, [&](Node& node, Process& me) {
         node.on_interrupt([&](const Interrupt& interrupt) {
             values.push_back(interrupt.value);
             times.push_back(world.now_ns());
@@ -272,15 +248,14 @@ TEST(SimCard, calls_back_at_each_interrupt_in_order_while_its_process_sleeps) {
         EXPECT_FALSE(node.next_interrupt(Deadline::now())) << "the callback has had them";
         EXPECT_FALSE(node.next_interrupt(Deadline::in(1000)));
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_THAT(values, ::testing::ElementsAre(1, 2, 3, 4, 5));
     for (std::size_t i = 1; i < times.size(); ++i) EXPECT_EQ(times[i] - times[i - 1], 1000);
 }
 
-TEST(SimCard, hands_a_callback_what_was_raised_before_it_came_and_ends_that_when_it_goes) {
-    World world(small_world(2));
+TEST_F(SimCardWatching,
+       hands_a_callback_what_was_raised_before_it_came_and_ends_that_when_it_goes) {
     std::vector<std::uint32_t> values;
-    start_watcher(world, 6, [&](Node& node, Process& me) {
+    run(6, [&](Node& node, Process& me) {
         while (node.load(0) != 2) me.sleep(100);
         node.on_interrupt([&](const Interrupt& interrupt) { values.push_back(interrupt.value); });
         while (node.load(0) != 4) me.sleep(100);
@@ -291,40 +266,33 @@ TEST(SimCard, hands_a_callback_what_was_raised_before_it_came_and_ends_that_when
             EXPECT_EQ(interrupt->value, value);
         }
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_THAT(values, ::testing::ElementsAre(1, 2, 3, 4));
 }
 
-TEST(SimCard, calls_a_stopped_process_back_when_it_goes_on) {
-    World world(small_world(2));
+TEST_F(SimCardWatching, calls_a_stopped_process_back_when_it_goes_on) {
     std::vector<std::int64_t> times;
-    start_watcher(world, 3, [&](Node& node, Process& me) {
+    world.at(500, [&] { world.stop(1); });
+    world.at(50'000, [&] { world.resume(1); });
+    run(3, [&](Node& node, Process& me) {
         node.on_interrupt([&](const Interrupt&) { times.push_back(world.now_ns()); });
         me.sleep(200'000);
     });
-    world.at(500, [&] { world.stop(1); });
-    world.at(50'000, [&] { world.resume(1); });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_THAT(times, ::testing::ElementsAre(50'000, 50'000, 50'000));
 }
 
-TEST(SimCard, lets_a_callback_kill_its_own_process) {
-    World world(small_world(2));
+TEST_F(SimCardWatching, lets_a_callback_kill_its_own_process) {
     int calls = 0;
-    start_watcher(world, 3, [&](Node& node, Process& me) {
+    run(3, [&](Node& node, Process& me) {
         node.on_interrupt([&](const Interrupt&) {
             ++calls;
             world.kill(1);
         });
         me.sleep(200'000);
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_EQ(calls, 1);
 }
 
-TEST(SimCard, forgets_the_marks_of_the_dead_when_a_rank_joins_again) {
-    World world(small_world(2));
-    start_watcher(world, 10, [](Node&, Process& me) { me.sleep(1'000'000); });
+TEST_F(SimCardWatching, forgets_the_marks_of_the_dead_when_a_rank_joins_again) {
     world.at(5'500, [&] {
         world.kill(1);
         world.start(1, [&](Process& me) {
@@ -333,7 +301,7 @@ TEST(SimCard, forgets_the_marks_of_the_dead_when_a_rank_joins_again) {
             EXPECT_FALSE(node.next_interrupt(Deadline::now()));
         });
     });
-    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    run(10, [](Node&, Process& me) { me.sleep(1'000'000); });
     const auto raised = world.counter(1, LinkCounter::interrupts_raised);
     EXPECT_GE(raised, 3U);
     EXPECT_LE(raised, 5U);
@@ -341,7 +309,7 @@ TEST(SimCard, forgets_the_marks_of_the_dead_when_a_rank_joins_again) {
 
 TEST(SimCard, has_no_descriptor_and_says_so) {
     with_card(1, [](Node& node, Process&) {
-        EXPECT_EQ(error_of([&] { node.interrupt_fd(); }), Errc::unknown_link);
+        test::refused(Errc::unknown_link, [&] { node.interrupt_fd(); });
     });
 }
 
