@@ -24,6 +24,7 @@ struct PlantedBug {
 namespace {
 
 using test::allow_delivery;
+using test::checking;
 using test::eventually;
 using test::faulty;
 using test::in_bank;
@@ -37,12 +38,6 @@ const LogHeader& log_of(const TestRing& ring, unsigned rank) {
 
 bool delivers(const TestRing& ring, unsigned rank) {
     return log_of(ring, rank).deliverer.load() != 0;
-}
-
-RingOptions that_sees_each_write() {
-    RingOptions options;
-    options.check_writers = true;
-    return options;
 }
 
 /// Ranks of nodes on a wire that takes no time.
@@ -155,7 +150,7 @@ TEST(RingDelivery, a_rank_delivers_again_when_the_one_that_wanted_each_write_has
     a.memory.post_word(0, 1);
     EXPECT_TRUE(delivers(ring, 0));
     {
-        RingRank checks(ring, 2, that_sees_each_write());
+        RingRank checks(ring, 2, checking());
         a.memory.post_word(0, 2);
         EXPECT_FALSE(delivers(ring, 0));
         checks.await(0, 2);
@@ -408,7 +403,7 @@ TEST(RingDelivery, words_never_go_back_while_ranks_come_and_go) {
     {
         Stream stream(a);
         for (unsigned round = 0; round < 60; ++round) {
-            const RingRank comes(ring, 2, round % 2 == 0 ? RingOptions{} : that_sees_each_write());
+            const RingRank comes(ring, 2, round % 2 == 0 ? RingOptions{} : checking());
             const std::uint32_t then = stream.written();
             b.await([&] { return stream.written() > then + 100; });
         }
@@ -449,7 +444,7 @@ void expect_all_where_one_comes(const TestRing& ring) {
 TEST(RingDelivery, a_node_that_was_left_before_others_delivered_has_what_they_wrote) {
     TestRing ring({.nodes = 3});
     {
-        RingRank a(ring, 0), checks(ring, 1, that_sees_each_write());
+        RingRank a(ring, 0), checks(ring, 1, checking());
         std::optional<RingRank> leaves;
         leaves.emplace(ring, 2);
         leaves.reset();

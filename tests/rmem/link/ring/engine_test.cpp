@@ -31,6 +31,7 @@ struct PlantedBug {
 
 namespace {
 
+using test::checking;
 using test::faulty;
 using test::RingRank;
 using test::stay_away;
@@ -222,9 +223,7 @@ TEST(RingEngine, two_nodes_that_write_one_word_at_once_end_with_different_banks)
 
 TEST(RingEngine, the_checker_names_both_writers) {
     TestRing ring({.timing = "scramnet-burst", .slower = 1000});
-    RingOptions checking;
-    checking.check_writers = true;
-    RingRank a(ring, 0, checking), b(ring, 1, checking);
+    RingRank a(ring, 0, checking()), b(ring, 1, checking());
     std::mutex mutex;
     std::vector<WriterRace> races;
     const auto report = [&](const WriterRace& race) {
@@ -253,9 +252,7 @@ TEST(RingEngine, the_checker_names_both_writers) {
 
 TEST(RingEngine, the_checker_says_nothing_of_writers_that_take_turns) {
     TestRing ring({.timing = "scramnet-burst"});
-    RingOptions checking;
-    checking.check_writers = true;
-    RingRank a(ring, 0, checking), b(ring, 1, checking);
+    RingRank a(ring, 0, checking()), b(ring, 1, checking());
     for (std::uint32_t i = 0; i < 100; ++i) {
         a.memory.post_word(128, 2 * i + 1);
         a.flush();

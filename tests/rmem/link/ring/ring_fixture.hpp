@@ -18,6 +18,12 @@ struct StillPair : ::testing::Test {
     RingRank a{ring, 0, still()}, b{ring, 1, still()};
 };
 
+/// For a rank that looks for races: each write passes its engine.
+inline RingOptions checking(RingOptions options = {}) {
+    options.check_writers = true;
+    return options;
+}
+
 /// Nobody runs anything meanwhile.
 inline void stay_away(std::int64_t ns) {
     for (const Deadline end = Deadline::in(ns); !end.passed(now_ns());) {
