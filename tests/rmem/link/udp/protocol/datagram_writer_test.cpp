@@ -289,15 +289,6 @@ TEST_F(UdpDatagramWriter, a_padded_datagram_has_the_full_length_and_says_nothing
     }
 }
 
-TEST_F(UdpDatagramWriter, a_full_datagram_is_not_padded) {
-    while (writer.add_ack({{1, 2}, 3})) {
-    }
-    writer.pad();
-    const Bytes before = finished();
-    writer.pad();
-    EXPECT_EQ(finished(), before);
-}
-
 TEST_F(UdpDatagramWriter, the_largest_batch_can_be_forwarded) {
     for (const std::size_t limit : {kLeastPayload, kDefaultPayload, kMostPayload}) {
         DatagramWriter filled(buffer, limit);

@@ -123,13 +123,6 @@ TEST(RoundTripTest, the_error_ages_by_100_ppm) {
     EXPECT_EQ(trip.offset(0)->error_ns, 2 * kUs);  // earlier is no worse
 }
 
-TEST(RoundTripTest, a_long_time_held_adds_to_the_error) {
-    RoundTrip trip;
-    ASSERT_TRUE(trip.add(Other{}.echo(0, 2 * kUs, 10 * kMs, 2 * kUs)));
-    EXPECT_EQ(trip.smoothed_ns(), 4 * kUs);
-    EXPECT_EQ(trip.offset(10 * kMs + 4 * kUs)->error_ns, 3 * kUs);
-}
-
 TEST(RoundTripTest, the_error_is_the_least_of_the_last_64_at_any_time) {
     struct Taken {
         std::int64_t error;
