@@ -227,12 +227,12 @@ void End::delivered(std::int64_t now_ns) {
     take_messages(now_ns);
 }
 
-std::optional<rmem::udp::RoundTrip::Estimate> End::local_time(std::int64_t other_ns,
-                                                              std::int64_t now_ns) const {
+std::optional<rmem::RoundTrip::Estimate> End::local_time(std::int64_t other_ns,
+                                                         std::int64_t now_ns) const {
     const auto offset = round_trip_.offset(now_ns);
     std::int64_t local = 0;
     if (!offset || __builtin_sub_overflow(other_ns, offset->value_ns, &local)) return std::nullopt;
-    return rmem::udp::RoundTrip::Estimate{local, offset->error_ns};
+    return rmem::RoundTrip::Estimate{local, offset->error_ns};
 }
 
 // ---- Paths

@@ -22,7 +22,7 @@
 
 #include "bridge/receiver.hpp"
 #include "bridge/sender.hpp"
-#include "rmem/link/udp/protocol/round_trip.hpp"
+#include "rmem/base/round_trip.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -73,8 +73,8 @@ public:
     [[nodiscard]] const Delivery* delivery() const { return receiver_.delivery(); }
     void delivered(std::int64_t now_ns);
     /// A time of the other end's clock by this one's, if that is known.
-    [[nodiscard]] std::optional<rmem::udp::RoundTrip::Estimate> local_time(
-        std::int64_t other_ns, std::int64_t now_ns) const;
+    [[nodiscard]] std::optional<rmem::RoundTrip::Estimate> local_time(std::int64_t other_ns,
+                                                                      std::int64_t now_ns) const;
 
     // ---- Paths
     /// Of the words that a region sends, its own hop last.
@@ -115,7 +115,7 @@ private:
     std::optional<rmem::FrameQueue> messages_;  ///< of the line
     std::vector<Path> paths_;                   ///< of what is sent
     std::vector<Received> received_;            ///< of what is received
-    rmem::udp::RoundTrip round_trip_;
+    rmem::RoundTrip round_trip_;
     std::int64_t echo_ns_ = 0, echo_came_ns_ = 0;  ///< the other's last status
     std::int64_t heard_ns_ = 0, status_ns_ = 0;
     std::uint64_t told_ = 0;  ///< the last frame that was acknowledged

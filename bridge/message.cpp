@@ -113,10 +113,10 @@ void append_piece(std::vector<std::byte>& pieces, const Piece& piece) {
     const std::size_t at = pieces.size();
     pieces.resize(at + kPieceHeaderBytes);
     std::byte* const header = pieces.data() + at;
-    rmem::udp::store(header, piece.region);
-    rmem::udp::store(header + 2, piece.flags);
-    rmem::udp::store(header + 4, piece.word);
-    rmem::udp::store(header + 8, static_cast<std::uint32_t>(piece.words.size() / kWordBytes));
+    rmem::store(header, piece.region);
+    rmem::store(header + 2, piece.flags);
+    rmem::store(header + 4, piece.word);
+    rmem::store(header + 8, static_cast<std::uint32_t>(piece.words.size() / kWordBytes));
     pieces.insert(pieces.end(), piece.words.begin(), piece.words.end());
 }
 

@@ -15,8 +15,8 @@ namespace bridge {
 
 namespace {
 
-using rmem::udp::load;
-using rmem::udp::store;
+using rmem::load;
+using rmem::store;
 
 constexpr std::uint32_t kLineMagic = 0x4C524252;  // "RBRL"
 constexpr std::size_t kKeyAt = 8;

@@ -10,8 +10,8 @@ namespace bridge {
 
 namespace {
 
-using rmem::udp::load;
-using rmem::udp::store;
+using rmem::load;
+using rmem::store;
 
 constexpr std::uint32_t kSlotMagic = 0x544C5342;  // "BSLT"
 constexpr std::size_t kChecksumAt = 4;

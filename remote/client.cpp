@@ -183,7 +183,7 @@ int Client::ask(const Bytes& frame, Kind kind, std::span<std::byte> answer) {
 int Client::ask_number(const Bytes& frame, std::uint64_t& number) {
     std::array<std::byte, sizeof number> answer{};
     const int code = ask(frame, Kind::number, answer);
-    if (code == RMEM_OK) number = rmem::udp::load<std::uint64_t>(answer.data());
+    if (code == RMEM_OK) number = rmem::load<std::uint64_t>(answer.data());
     return code;
 }
 

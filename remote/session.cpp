@@ -31,7 +31,7 @@ bool is_whole_word(std::uint64_t offset, std::size_t bytes) {
 Twins::Twin& Twins::join(std::uint64_t offset, Words& due) {
     Twin& twin = twins_[offset];
     for (std::size_t word = 0; word < due.size(); ++word)
-        due[word] = rmem::udp::load<std::uint32_t>(twin.bytes.data() + word * kWordBytes) != 0;
+        due[word] = rmem::load<std::uint32_t>(twin.bytes.data() + word * kWordBytes) != 0;
     twin.due.push_back(&due);
     return twin;
 }

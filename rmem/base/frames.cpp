@@ -14,7 +14,7 @@ constexpr std::size_t kHeaderBytes = FrameWriter::kHeaderBytes;
 constexpr std::size_t kMostGoneBytes = std::size_t{256} << 10;
 
 std::size_t body_bytes(std::span<const std::byte> frame) {
-    return udp::load<std::uint32_t>(frame.data());
+    return load<std::uint32_t>(frame.data());
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ FrameWriter::FrameWriter(std::vector<std::byte>& to, std::uint16_t kind)
 
 FrameWriter::~FrameWriter() {
     const std::size_t bytes = to_.size() - begin_ - kHeaderBytes;
-    udp::store(to_.data() + begin_, static_cast<std::uint32_t>(bytes));
+    store(to_.data() + begin_, static_cast<std::uint32_t>(bytes));
 }
 
 FrameWriter& FrameWriter::put(std::span<const std::byte> data) {
@@ -57,14 +57,14 @@ void FrameQueue::add(std::span<const std::byte> bytes) {
 bool FrameQueue::is_broken() const {
     const auto left = queue_.left();
     return left.size() >= kHeaderBytes &&
-           (body_bytes(left) > most_ || udp::load<std::uint16_t>(left.data() + kZeroAt) != 0);
+           (body_bytes(left) > most_ || load<std::uint16_t>(left.data() + kZeroAt) != 0);
 }
 
 std::optional<Frame> FrameQueue::front() const {
     const auto left = queue_.left();
     if (left.size() < kHeaderBytes || is_broken() || left.size() - kHeaderBytes < body_bytes(left))
         return std::nullopt;
-    return Frame{udp::load<std::uint16_t>(left.data() + kKindAt),
+    return Frame{load<std::uint16_t>(left.data() + kKindAt),
                  left.subspan(kHeaderBytes, body_bytes(left))};
 }
 

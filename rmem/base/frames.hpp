@@ -58,7 +58,7 @@ public:
     template <std::unsigned_integral Number>
     FrameWriter& put(Number value) {
         to_.resize(to_.size() + sizeof value);
-        udp::store(to_.data() + to_.size() - sizeof value, value);
+        store(to_.data() + to_.size() - sizeof value, value);
         return *this;
     }
     FrameWriter& put(std::span<const std::byte> data);
@@ -84,7 +84,7 @@ public:
             left_ = {};
             return 0;
         }
-        const auto value = udp::load<Number>(left_.data());
+        const auto value = load<Number>(left_.data());
         left_ = left_.subspan(sizeof value);
         return value;
     }

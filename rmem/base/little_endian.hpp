@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace rmem::udp {
+namespace rmem {
 
 static_assert(std::endian::native == std::endian::little ||
               std::endian::native == std::endian::big);
@@ -50,4 +50,4 @@ inline void store_time(std::byte* to, std::int64_t ns) noexcept {
     store(to, static_cast<std::uint64_t>(ns));
 }
 
-}  // namespace rmem::udp
+}  // namespace rmem

@@ -86,8 +86,6 @@ enum class RankState : std::uint32_t {
 /// Processors that may be used, a bit each; numbers from 256 on are folded.
 using ProcessorSet = std::array<std::uint64_t, 4>;
 
-/// The state that a rank shows on this host. Written by the rank's process, except `wake` and
-/// `engine`.
 /// What a rank's bell is rung for (rmem/ring/waiting/rank_bell.hpp).
 enum class BellUse : unsigned { interrupts, posts, count_ };
 
@@ -104,6 +102,8 @@ struct alignas(kLineBytes) Applier {
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, 64> places;  ///< of its last writes
 };
 
+/// The state that a rank shows on this host. Written by the rank's process, except `wake` and
+/// `engine`.
 struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> state;        ///< RankState
     std::atomic<std::uint32_t> incarnation;  ///< counts the processes that have been this rank

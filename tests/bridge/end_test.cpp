@@ -114,8 +114,7 @@ TEST(Ends, refuse_another_version_with_a_sentence_on_both_sides) {
     end.connect(1);
     old.connect(1);
     std::vector<std::byte> bytes(old.out().left().begin(), old.out().left().end());
-    rmem::udp::store(bytes.data() + rmem::FrameWriter::kHeaderBytes + 4,
-                     std::uint16_t{kVersion + 1});
+    rmem::store(bytes.data() + rmem::FrameWriter::kHeaderBytes + 4, std::uint16_t{kVersion + 1});
     end.receive(bytes, 1);
     EXPECT_THAT(end.problem(), HasSubstr("speaks version 2 of the bridge's protocol"));
     old.receive(end.out().left(), 1);

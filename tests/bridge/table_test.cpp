@@ -45,7 +45,7 @@ TEST(Slots, are_read_as_written_and_not_at_all_when_a_bit_is_wrong) {
 TEST(Slots, count_while_their_beat_changes) {
     std::vector<std::byte> table(2 * kTableBytes);
     const auto beat = [&](std::size_t index, std::uint32_t value) {
-        rmem::udp::store(table.data() + index * kSlotBytes + kBeatAt, value);
+        rmem::store(table.data() + index * kSlotBytes + kBeatAt, value);
     };
     for (const std::size_t index : {std::size_t{0}, kSlots + 3}) {
         const SlotBytes bytes = encoded(slot(Use::takes, 0, index + 1));

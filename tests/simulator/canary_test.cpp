@@ -86,21 +86,21 @@ namespace {
 void acknowledge_too_much(unsigned, std::span<std::byte> bytes) {
     rmem::udp::Datagram datagram;
     rmem::udp::Sections sections;
-    const auto ring = rmem::udp::load<std::uint64_t>(bytes.data() + 8);
+    const auto ring = rmem::load<std::uint64_t>(bytes.data() + 8);
     const std::size_t limit = rmem::udp::kMostPayload;
     if (rmem::udp::read_datagram(bytes, ring, limit, datagram) != rmem::udp::Refusal::none) return;
     if (rmem::udp::read_sections(datagram, sections) != rmem::udp::Refusal::none) return;
     for (const rmem::udp::Section& section : sections) {
         if (section.type() != rmem::udp::SectionType::acks) continue;
         std::byte* const body = bytes.data() + (section.body().data() - bytes.data());
-        rmem::udp::store(body + 4, rmem::udp::load<std::uint32_t>(body + 4) + 1);
+        rmem::store(body + 4, rmem::load<std::uint32_t>(body + 4) + 1);
     }
 }
 
 /// The longest datagrams, whatever reaches it.
 void claim_to_be_reached(unsigned, std::span<std::byte> bytes) {
-    rmem::udp::store(bytes.data() + rmem::udp::kPayloadAt,
-                     static_cast<std::uint16_t>(rmem::udp::kMostPayload));
+    rmem::store(bytes.data() + rmem::udp::kPayloadAt,
+                static_cast<std::uint16_t>(rmem::udp::kMostPayload));
 }
 
 HuntOptions forgetful() {

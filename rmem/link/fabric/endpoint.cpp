@@ -43,8 +43,8 @@ void need(int result, const char* doing) {
 
 /// In front of a piece that a head passes on.
 void write_mark(std::byte* at, unsigned racks) noexcept {
-    udp::store(at, kMark);
-    udp::store(at + sizeof kMark, static_cast<std::uint32_t>(racks));
+    store(at, kMark);
+    store(at + sizeof kMark, static_cast<std::uint32_t>(racks));
 }
 
 Bootstrap::Name name_of(const udp::Address& address) {
@@ -428,8 +428,8 @@ void Endpoint::take_error(std::int64_t now) noexcept {
 }
 
 void Endpoint::take_piece(std::span<std::byte> bytes) noexcept {
-    if (bytes.size() > kMarkBytes && udp::load<std::uint32_t>(bytes.data()) == kMark) {
-        const auto racks = udp::load<std::uint32_t>(bytes.data() + sizeof kMark);
+    if (bytes.size() > kMarkBytes && load<std::uint32_t>(bytes.data()) == kMark) {
+        const auto racks = load<std::uint32_t>(bytes.data() + sizeof kMark);
         bytes = bytes.subspan(kMarkBytes);
         if (topology_.racks() > 1) marked_.push_back({bytes, racks});
     }
@@ -446,10 +446,10 @@ void Endpoint::take_piece(std::span<std::byte> bytes) noexcept {
 /// what it says itself, and no more than hints.
 void Endpoint::note_origin(std::span<const std::byte> datagram) noexcept {
     if (datagram.size() < udp::kHeaderBytes) return;
-    const auto origin = udp::load<std::uint16_t>(datagram.data() + udp::kOriginAt);
+    const auto origin = load<std::uint16_t>(datagram.data() + udp::kOriginAt);
     if (origin >= nodes_ || origin == node_) return;
     if (outbound_.is_out(origin)) outbound_.may_be_back(origin);
-    const auto incarnation = udp::load<std::uint64_t>(datagram.data() + udp::kIncarnationAt);
+    const auto incarnation = load<std::uint64_t>(datagram.data() + udp::kIncarnationAt);
     if (std::exchange(heard_[origin], incarnation) == incarnation) return;
     may_have_moved_[origin] = true;
     ++moves_;

@@ -17,10 +17,10 @@
 /// Units: nanoseconds of this host's clock.
 
 #include "rmem/base/node_set.hpp"
+#include "rmem/base/round_trip.hpp"
 #include "rmem/base/time.hpp"
 #include "rmem/link/punctuality.hpp"
 #include "rmem/link/udp/protocol/datagram.hpp"
-#include "rmem/link/udp/protocol/round_trip.hpp"
 #include "rmem/link/udp/roster.hpp"
 #include "rmem/link/udp/tap.hpp"
 #include "rmem/ring/bank.hpp"

@@ -18,7 +18,7 @@
 /// Order     each origin's writes in their order, all in the order of this node's bank.
 /// Times     nanoseconds of this host's CLOCK_MONOTONIC. A batch says when its first write was
 ///           stored, and all its writes bear that time; the clock of another host is known with an
-///           error (rmem/link/udp/protocol/round_trip.hpp).
+///           error (rmem/base/round_trip.hpp).
 /// Thread safety: the engine's user. Progress: nothing waits, nothing is allocated.
 /// Trust: a reader believes nothing that it has not bounded; see unpacked().
 

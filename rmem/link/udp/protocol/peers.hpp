@@ -10,13 +10,13 @@
 /// Threads, progress, trust, units: those of rmem/link/udp/protocol/exchange.hpp.
 
 #include "rmem/base/node_set.hpp"
+#include "rmem/base/round_trip.hpp"
 #include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/belief.hpp"
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
 #include "rmem/link/udp/protocol/exchange_own.hpp"
 #include "rmem/link/udp/protocol/in_stream.hpp"
 #include "rmem/link/udp/protocol/out_stream.hpp"
-#include "rmem/link/udp/protocol/round_trip.hpp"
 
 #include <cstddef>
 #include <cstdint>

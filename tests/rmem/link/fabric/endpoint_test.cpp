@@ -37,7 +37,7 @@ bool has(const std::string& provider) {
 /// A datagram that says its number and is as long as that.
 std::vector<std::byte> datagram(std::uint32_t number, std::size_t bytes) {
     std::vector<std::byte> all(bytes, static_cast<std::byte>(number));
-    udp::store(all.data(), number);
+    store(all.data(), number);
     return all;
 }
 
@@ -73,7 +73,7 @@ protected:
         for (unsigned n = 0; n < nodes_; ++n) {
             if (!nodes_here_[n] || n == deaf_) continue;
             for (const auto bytes : node(n).receive()) {
-                got_[n].push_back(udp::load<std::uint32_t>(bytes.data()));
+                got_[n].push_back(load<std::uint32_t>(bytes.data()));
                 for (const std::byte byte : bytes.subspan(4))
                     ASSERT_EQ(byte, static_cast<std::byte>(got_[n].back()));
                 if (takes_) node(n).has_taken(bytes.first(4));  // which has no header
@@ -207,7 +207,7 @@ TEST_P(Endpoints, wake_who_sleeps_on_the_descriptor) {
                 ASSERT_EQ(::poll(&polled, 1, 10'000), 1) << "asleep for ten seconds";
             }
             for (const auto bytes : node(1).receive())
-                has_come = has_come || udp::load<std::uint32_t>(bytes.data()) == i;
+                has_come = has_come || load<std::uint32_t>(bytes.data()) == i;
         }
         sender.join();
         ASSERT_TRUE(has_come);
@@ -320,7 +320,7 @@ protected:
             for (int i = 0; i < 20; ++i) {
                 from.receive();
                 for (const auto bytes : to.receive()) {
-                    if (udp::load<std::uint32_t>(bytes.data()) == number) return true;
+                    if (load<std::uint32_t>(bytes.data()) == number) return true;
                 }
                 std::this_thread::yield();
             }

@@ -31,7 +31,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace rmem::udp {
+namespace rmem {
 
 class RMEM_API RoundTrip {
 public:
@@ -95,4 +95,4 @@ private:
     std::uint64_t jumps_ = 0;
 };
 
-}  // namespace rmem::udp
+}  // namespace rmem

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/link/udp/protocol/round_trip.hpp"
+#include "rmem/base/round_trip.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-namespace rmem::udp {
+namespace rmem {
 namespace {
 
 constexpr std::int64_t kUs = 1'000;
@@ -227,4 +227,4 @@ TEST(RoundTripTest, times_at_the_ends_of_their_range_overflow_nothing) {
 }
 
 }  // namespace
-}  // namespace rmem::udp
+}  // namespace rmem

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rmem/link/udp/protocol/round_trip.hpp"
+#include "rmem/base/round_trip.hpp"
 
 #include <algorithm>
 
-namespace rmem::udp {
+namespace rmem {
 
 namespace {
 
@@ -106,4 +106,4 @@ std::optional<RoundTrip::Estimate> RoundTrip::own_time(std::int64_t other_ns,
     return Estimate{other_ns - known->value_ns, known->error_ns};
 }
 
-}  // namespace rmem::udp
+}  // namespace rmem
