@@ -33,8 +33,6 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
       arrival_(own_, members_, check_writers),
       outward_(own_, members_, logs_, arrival_),
       transit_(own_, wire_, members_, logs_, arrival_, outward_),
-      backlog_(own_, wire_, logs_, transit_),
-      instant_(own_, members_, logs_, arrival_),
       wants_each_write_(sees_each_write || check_writers || wire_.has_faults()) {
     if (!lock_.lock(Deadline::in(kDefaultJoinTimeoutNs))) {
         throw Error(
@@ -143,7 +141,7 @@ void RingEngine::step(bool for_fifo, EngineLogs::Which logs) noexcept {
     logs_.find_news(logs);
     const bool takes_time = wire_.takes_time();
     if (takes_time) pass_by_wire(for_fifo);
-    const std::int64_t instant_due = takes_time ? kNever : instant_.pass();
+    const std::int64_t instant_due = takes_time ? kNever : transit_.pass_at_once();
     const bool is_busy = takes_time ? logs_.has_flights() : instant_due != kNever;
     if (!takes_time) own_.time.note_read();
     // Not while a write is on its way, if it can wait: to look at members takes system calls.
@@ -162,11 +160,10 @@ void RingEngine::step(bool for_fifo, EngineLogs::Which logs) noexcept {
 
 void RingEngine::pass_by_wire(bool for_fifo) {
     if (!logs_.news().empty() && logs_.peek_news()) {
-        backlog_.begin(arrival_.is_watched());
-        logs_.feed([this](unsigned r, const LogReader::Entry& entry) {
-            if (!backlog_.add(r, entry)) transit_.depart(r, entry);
-        });
-        backlog_.end();
+        transit_.begin_turn(arrival_.is_watched());
+        logs_.feed(
+            [this](unsigned r, const LogReader::Entry& entry) { transit_.depart(r, entry); });
+        transit_.end_turn();
     }
     own_.time.note_read();
     const std::int64_t end = own_.time.now() + (for_fifo ? 0 : 2 * kAwaitNs);

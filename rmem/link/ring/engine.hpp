@@ -16,8 +16,6 @@
 ///   engine_arrival.hpp   a write that falls due: stored, measured, counted, told of
 ///   engine_outward.hpp   own writes, brought to other nodes
 ///   engine_transit.hpp   from the logs through the model to where a write arrives
-///   engine_backlog.hpp   what was written while the engine did not run
-///   engine_instant.hpp   a wire that takes no time
 /// Here is who runs it, and in which order a run does what.
 ///
 /// Thread safety: any thread of the process may call; one at a time per node gets to run, the
@@ -31,8 +29,6 @@
 
 #include "rmem/base/relaxed.hpp"
 #include "rmem/link/ring/engine_arrival.hpp"
-#include "rmem/link/ring/engine_backlog.hpp"
-#include "rmem/link/ring/engine_instant.hpp"
 #include "rmem/link/ring/engine_lock.hpp"
 #include "rmem/link/ring/engine_logs.hpp"
 #include "rmem/link/ring/engine_members.hpp"
@@ -126,8 +122,6 @@ private:
     EngineArrival arrival_;
     EngineOutward outward_;
     EngineTransit transit_;
-    EngineBacklog backlog_;
-    EngineInstant instant_;
 
     const bool wants_each_write_;  ///< whether or not there is a hook
     Hint<bool> busy_;              ///< who sleeps because of an old value is woken by the writer

@@ -19,17 +19,121 @@ bool lies_behind(unsigned node, unsigned last, unsigned origin, unsigned nodes) 
 
 }  // namespace
 
-std::uint64_t EngineTransit::take_up(unsigned rank, const LogReader::Entry& entry) {
-    if (members_.is_of_node(rank)) arrival_.note_own(entry.record);
-    own_.time.add_work(kWriteWorkNs);
-    return logs_.take_up(rank, entry);
+// ---- A wire that takes no time
+
+std::int64_t EngineTransit::pass_at_once() {
+    std::vector<unsigned>& news = logs_.news();
+    for (const unsigned r : news) members_.meet(r);
+    // Own writes first: the checker must know of them.
+    std::partition(news.begin(), news.end(), [&](unsigned r) { return members_.is_of_node(r); });
+    std::int64_t next = kNever;
+    for (const unsigned r : news) next = std::min(next, pass_at_once(r));
+    return next;
 }
 
-void EngineTransit::submit(unsigned rank, std::uint64_t number, std::int64_t published_ns) {
-    Flight& flight = logs_.flights(rank)[number];
-    flight.unseen_ns = wire_.submit(flight.entry.record, members_.node_of(rank),
-                                    EngineWire::tag_of(rank, number), published_ns);
+std::int64_t EngineTransit::pass_at_once(unsigned rank) {
+    const std::int64_t now = own_.time.now();
+    const bool is_own = members_.is_of_node(rank);
+    Held& held = held_[rank];
+    LogReader& log = logs_[rank];
+    LogReader::Entry entry;
+    while (logs_.has_news(rank) && logs_.peek(rank, entry)) {
+        const LogRecord& record = entry.record;
+        if (entry.next > held.seen_end) {
+            held.seen_end = entry.next;
+            held.published_ns = own_.time.publication_of(record);
+        }
+        const std::int64_t due = std::max(held.published_ns + record.delay_ns, held.due_ns);
+        if (due > now && record.delay_ns != 0) return due;
+        if (is_own && members_.is_awaited(rank, entry)) return now + EngineMembers::kHeldLookNs;
+        RMEM_CHECK_IF(false, held.due_ns <= due);
+        held.due_ns = due;
+        const std::int64_t unseen = held.published_ns - record.written_ns;
+        log.pass(entry);
+        if (is_own) {
+            arrival_.note_own(record);
+            arrival_.come_round(log, rank, entry);
+            continue;
+        }
+        if (unseen != 0 && (record.flags & LogRecord::kUntimed) == 0)
+            own_.slot.link.add(LinkCounter::late_published);
+        arrival_.arrive(log, rank, {.entry = entry, .unseen_ns = unseen}, due);
+    }
+    return kNever;
 }
+
+// ---- Turns of records
+
+/// No packet waits for another one twice, at its source or where it passes: so the wire is clear
+/// when each word that was written has had its place on a link twice, and the way round once.
+void EngineTransit::begin_turn(bool is_watched) {
+    RMEM_CHECK_IF(false, waiting_.empty());
+    const TimingProfile& profile = wire_.model().profile();
+    const std::int64_t round = round_ns(profile, own_.config.nodes);
+    clear_ns_ = kNever;
+    if (is_watched || wire_.has_faults()) return;
+    if (own_.time.now() - own_.time.read_ns() <= round) return;  // mostly
+    clear_ns_ = own_.time.read_ns() + round;
+    for (unsigned r = 0; r < own_.ranks; ++r) {
+        const EngineLogs::Flights& flights = logs_.flights(r);
+        for (auto number = flights.first(); number != flights.end(); ++number)
+            clear_ns_ += 2 * busy_ns(profile, flights[number].entry.record.words);
+    }
+}
+
+void EngineTransit::depart(unsigned rank, const LogReader::Entry& entry) {
+    const std::int64_t published = own_.time.publication_of(entry.record);
+    const bool waits = may_wait(published, entry.record);
+    if (members_.is_of_node(rank)) arrival_.note_own(entry.record);
+    own_.time.add_work(kWriteWorkNs);
+    const Waiting write{rank, logs_.take_up(rank, entry), published};
+    if (!waits) return submit(write);
+    waiting_.push_back(write);
+    const TimingProfile& profile = wire_.model().profile();
+    const std::int64_t round = round_ns(profile, own_.config.nodes);
+    clear_ns_ = std::max(clear_ns_, published + round) + 2 * busy_ns(profile, entry.record.words);
+}
+
+/// False: nothing is known of the wire, or a fault makes the record late.
+bool EngineTransit::may_wait(std::int64_t published_ns, const LogRecord& record) {
+    if (clear_ns_ == kNever) return false;
+    if (record.delay_ns != 0) {
+        end_turn();
+        clear_ns_ = kNever;
+        return false;
+    }
+    if (published_ns > clear_ns_ && clear_ns_ <= own_.time.now()) settle_waiting();
+    return true;
+}
+
+void EngineTransit::end_turn() {
+    if (clear_ns_ <= own_.time.now()) settle_waiting();
+    for (const Waiting& write : waiting_) submit(write);
+    waiting_.clear();
+}
+
+/// They have come since, at their times at the earliest: what is late is the host.
+void EngineTransit::settle_waiting() {
+    let_come(clear_ns_);
+    if (wire_.model().next_time_ns() != kNever) return;  // they are submitted, with what follows
+    for (const Waiting& write : waiting_) {
+        Flight& flight = logs_.flights(write.rank)[write.number];
+        flight.due_ns = flight.entry.record.written_ns;
+    }
+    // In the order of their times.
+    for (const Waiting& write : waiting_) settle(write.rank, write.number + 1);
+    drop_if_idle();
+    waiting_.clear();
+}
+
+void EngineTransit::submit(const Waiting& write) {
+    Flight& flight = logs_.flights(write.rank)[write.number];
+    flight.unseen_ns =
+        wire_.submit(flight.entry.record, members_.node_of(write.rank),
+                     EngineWire::tag_of(write.rank, write.number), write.published_ns);
+}
+
+// ---- On the wire
 
 /// By single steps, so that the model does not pass the time of a record that is published late.
 void EngineTransit::let_come(std::int64_t until_ns) {

@@ -110,7 +110,7 @@ TEST(WireModelLoad, faults_break_neither_order_nor_the_count) {
     }
 }
 
-/// What the ring link's engines go by that have been away (rmem/link/ring/engine_backlog.cpp).
+/// What the ring link's engines go by that have been away (rmem/link/ring/engine_transit.cpp).
 TEST(WireModelLoad, the_wire_is_clear_when_each_word_has_had_its_place_twice_and_the_way_round) {
     Random random(7);
     for (const std::string& name : timing_profile_names()) {
