@@ -44,9 +44,9 @@ public:
 
     std::uint32_t load(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores
-        // rmem/base/word_block.hpp (1), rmem/link/udp/engine.cpp (3), and of a person's
-        // tools/watch/outside_write.cpp (1), tools/watch/outside_write.cpp (2) and
-        // tools/watch/outside_write.cpp (3)
+        // rmem/base/word_block.hpp (1), rmem/link/udp/engine_work.cpp (3),
+        // rmem/link/udp/roster.cpp (3), and of a person's tools/watch/outside_write.cpp (1),
+        // tools/watch/outside_write.cpp (2) and tools/watch/outside_write.cpp (3)
         return word(offset).load(std::memory_order_acquire);
     }
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }

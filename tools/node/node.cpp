@@ -141,7 +141,8 @@ public:
     /// node has joined.
     void run(rmem::Deadline joined, MunetThread* munet, const std::function<void()>& ready) {
         say("joining by " + where_);
-        if (const std::string advice = engine_.buffer_advice(); !advice.empty()) say(advice);
+        if (const std::string advice = engine_.work().carrier().buffer_advice(); !advice.empty())
+            say(advice);
         bool is_ready = false;
         while (!is_stopped()) {
             turn();

@@ -1,77 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine shows of itself on its node's board.
-#include "rmem/link/udp/engine.hpp"
+#include "rmem/link/udp/engine_board.hpp"
 
-#include <fmt/format.h>
+#include "rmem/base/clock.hpp"
 
-#include <cstring>
+#include <unistd.h>
+
 #include <utility>
 
 namespace rmem::udp {
 
-namespace {
-constexpr std::int64_t kRefusedNs = 500'000'000;  // between looks whether all is refused
+EngineBoard::EngineBoard(Ring& ring, EngineKind kind, const Shown& shown)
+    : board_(ring.board()), nodes_(ring.config().nodes), shown_(shown) {
+    // relaxed is enough for these: what the engine releases when it joins, or in the bank,
+    // publishes them to programs that rely on them
+    board_.real_time.store(0, std::memory_order_relaxed);
+    board_.kind.store(static_cast<std::uint32_t>(kind), std::memory_order_relaxed);
+    board_.pid.store(static_cast<std::uint32_t>(::getpid()), std::memory_order_relaxed);
+    board_.started_ns.store(now_ns(), std::memory_order_relaxed);
+    board_.socket_room.store(
+        static_cast<std::uint32_t>(shown.carrier.bytes_held() / bytes_charged(kDefaultPayload)),
+        std::memory_order_relaxed);
+    for (std::size_t i = 0; i < former_.size(); ++i) {
+        former_[i] = board_.counters.get(static_cast<UdpCounter>(i));
+    }
+    board_.notice.say("");
 }
 
-void Engine::show_real_time(bool has) noexcept {
+void EngineBoard::show_real_time(bool has) noexcept {
     board_.real_time.store(has ? 1 : 0,
                            std::memory_order_relaxed);  // relaxed is enough: for people
 }
 
-/// Networks change while nodes run, and a program may close what is not its own.
-void Engine::keep_carrier(std::int64_t now) {
-    if (!carrier_->is_ours() || !bell_.is_ours()) {
-        problem_ = kDescriptorsClosed;
-        was_dropped(now);
-        is_lost_.set(true);
-        return;
-    }
-    const bool looks = now >= next_refused_ns_;
-    if (looks) {
-        const CarrierCounters& all = carrier_->counters();
-        next_refused_ns_ = now + kRefusedNs;
-        const bool has_sent = std::exchange(sent_, all.sent) != all.sent;
-        is_refused_ = std::exchange(refused_, all.refused) != all.refused && !has_sent &&
-                      !carrier_->is_reliable();  // where it is, the others have gone
-    }
-    problem_ = carrier_->mend(looks && (is_refused_ || !problem_.empty()));
-    if (!problem_.empty() || !is_refused_) return;
-    problem_ = fmt::format(
-        "the host refuses what this node sends ({}); look at its routes and "
-        "firewall, and at `rmem doctor`",
-        std::strerror(carrier_->counters().last_error));
-}
-
-/// Programs and daemon of this host read it from the board. Where datagrams come from costs time,
-/// so it is asked only while a process may want to know.
-void Engine::keep_oddities(std::int64_t now) {
-    const bool wants_senders = !core_.is_member() || now - odd_ns_ < Oddities::kRecentNs;
-    if (wants_senders != carrier_->asks_for_senders()) carrier_->ask_for_senders(wants_senders);
-    if (!oddities_.has_news() && said_.empty() && problem_.empty()) return;
-    std::string text = oddities_.text(now);
-    if (!problem_.empty()) text = text.empty() ? problem_ : problem_ + "; " + text;
+void EngineBoard::say(std::string text) {
     if (text == said_) return;
     said_ = std::move(text);
     board_.notice.say(said_);
 }
 
-void Engine::show_members() noexcept {
+void EngineBoard::show_members() noexcept {
     std::array<std::uint64_t, kMaxNodes / 64> bits{};
-    core_.view().for_each([&](unsigned n) { bits[n / 64] |= std::uint64_t{1} << n % 64; });
+    shown_.core.view().for_each([&](unsigned n) { bits[n / 64] |= std::uint64_t{1} << n % 64; });
     for (std::size_t i = 0; i < bits.size(); ++i) {
         board_.members[i].store(bits[i],
                                 std::memory_order_relaxed);  // relaxed is enough: for people
     }
 }
 
-void Engine::show_nodes(std::int64_t now) noexcept {
-    const Exchange& exchange = core_.exchange();
-    for (unsigned n = 0; n < ring_.config().nodes; ++n) {
+void EngineBoard::show_nodes(std::int64_t now) noexcept {
+    const Exchange& exchange = shown_.core.exchange();
+    for (unsigned n = 0; n < nodes_; ++n) {
         if (!exchange.takes(n)) continue;
         NodeView& view = board_.nodes[n];
         const auto offset = exchange.round_trip(n).offset(now);
         // relaxed is enough for these: for people
-        view.incarnation.store(core_.incarnation_of(n), std::memory_order_relaxed);
+        view.incarnation.store(shown_.core.incarnation_of(n), std::memory_order_relaxed);
         view.round_trip_ns.store(exchange.round_trip(n).smoothed_ns(), std::memory_order_relaxed);
         view.clock_error_ns.store(offset ? offset->error_ns : -1, std::memory_order_relaxed);
         view.batches_applied.store(exchange.applied(n), std::memory_order_relaxed);
@@ -80,25 +62,25 @@ void Engine::show_nodes(std::int64_t now) noexcept {
                         std::memory_order_relaxed);  // relaxed is enough: for people
 }
 
-void Engine::show_counters() noexcept {
+void EngineBoard::show_counters() noexcept {
     const auto show = [this](UdpCounter id, std::uint64_t value) {
         board_.counters.raise_to(id, former_[static_cast<std::size_t>(id)] + value);
     };
-    const CarrierCounters& socket = carrier_->counters();
+    const CarrierCounters& socket = shown_.carrier.counters();
     show(UdpCounter::datagrams_sent, socket.sent);
     show(UdpCounter::datagrams_received, socket.received);
-    show(UdpCounter::send_no_room, socket.no_room + core_.outgoing().no_room());
+    show(UdpCounter::send_no_room, socket.no_room + shown_.core.outgoing().no_room());
     show(UdpCounter::send_refused, socket.refused);
     show(UdpCounter::receive_errors, socket.receive_errors);
-    show(UdpCounter::overflowed, carrier_->overflowed());
-    const CoreCounters& core = core_.counters();
+    show(UdpCounter::overflowed, shown_.carrier.overflowed());
+    const CoreCounters& core = shown_.core.counters();
     show(UdpCounter::joined, core.joined);
     show(UdpCounter::formed, core.rings_formed);
     show(UdpCounter::dropped, core.dropped);
     show(UdpCounter::members_came, core.members_came);
     show(UdpCounter::members_left, core.members_left);
     show(UdpCounter::requests_answered, core.requests_answered);
-    const ExchangeCounters exchange = core_.exchange_counters();
+    const ExchangeCounters exchange = shown_.core.exchange_counters();
     show(UdpCounter::datagrams_taken, exchange.datagrams_taken);
     show(UdpCounter::batches_sent, exchange.batches_sent);
     show(UdpCounter::batches_applied, exchange.batches_applied);
@@ -113,10 +95,10 @@ void Engine::show_counters() noexcept {
     show(UdpCounter::refused_replayed, exchange.replayed);
     show(UdpCounter::refused_incarnation, exchange.no_member);
     show(UdpCounter::refused_stranger, exchange.strangers);
-    show(UdpCounter::refused_namesake, namesakes_);
+    show(UdpCounter::refused_namesake, shown_.oddities.namesakes());
     show(UdpCounter::refused_outside, exchange.outside);
-    show(UdpCounter::faults_injected, faults_.counts().injected());
-    show(UdpCounter::deferred, arrivals_.deferred());
+    show(UdpCounter::faults_injected, shown_.faults.counts().injected());
+    show(UdpCounter::deferred, shown_.arrivals.deferred());
     std::array<std::uint64_t, kRefusals> refused = exchange.refused;
     const auto take = [&](Refusal why) {
         return std::exchange(refused[static_cast<std::size_t>(why)], 0);

@@ -68,7 +68,7 @@ void EngineHelper::poll_actively() {
 }
 
 void EngineHelper::follow_datagrams() noexcept {
-    const int from = neighbours_.processor_of(engine_.heard_from());
+    const int from = neighbours_.processor_of(engine_.work().heard_from());
     times_ = from == next_ ? times_ + 1 : 1;
     next_ = from;
     if (from < 0 || from == processor_ || times_ < kSteady) return;
@@ -92,7 +92,7 @@ void EngineHelper::pause() {
 }
 
 void EngineHelper::work() {
-    engine_.show_real_time(HelperThread::ask_for_real_time());
+    engine_.work().show_real_time(HelperThread::ask_for_real_time());
     ::prctl(PR_SET_TIMERSLACK, kExactNs);
     while (!thread_.is_stopping()) {
         const std::uint64_t before = attendance();

@@ -55,8 +55,8 @@ public:
     void attend() noexcept { attended_.add(); }
 
     // ---- For descriptors and callbacks: these, too, are attendance
-    int descriptor() const noexcept override { return engine_.descriptor(); }
-    bool is_busy() const noexcept override { return engine_.defers(); }
+    int descriptor() const noexcept override { return engine_.work().carrier().handle(); }
+    bool is_busy() const noexcept override { return engine_.work().defers(); }
     void serve() override {
         served_.add();
         engine_.run();

@@ -5,10 +5,14 @@
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/hash.hpp"
 #include "rmem/link/carrier/unknown_host.hpp"
+#include "rmem/link/fabric/make_endpoint.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
+#include "rmem/link/udp/socket.hpp"
 #include "rmem/ring/joining.hpp"
 
 #include <fmt/format.h>
+#include <sodium.h>
+#include <time.h>
 
 #include <algorithm>
 #include <string>
@@ -19,10 +23,6 @@ namespace rmem::udp {
 namespace {
 
 constexpr std::int64_t kLeastDeadNs = 10'000'000;
-
-}  // namespace
-
-namespace {
 
 /// RMEM_PAYLOAD; none: it is unset.
 std::optional<std::size_t> given_payload() {
@@ -115,6 +115,52 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
         settings.faults = FaultPlan::parse(faults, config.nodes, config.link);
     }
     return settings;
+}
+
+namespace {
+
+/// Nobody's incarnation before may have the same: the wall clock, in nanoseconds.
+std::uint64_t new_incarnation() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t true_random() {
+    std::uint64_t value = 0;
+    ::randombytes_buf(&value, sizeof value);
+    return value;
+}
+
+}  // namespace
+
+std::unique_ptr<Carrier> EngineSettings::make_carrier(const Ring& ring) const {
+    const RingConfig& config = ring.config();
+    if (fabric) return fabric::make_endpoint({*fabric, config.name, ring.own_node(), config.nodes});
+    SocketSettings socket;
+    socket.endpoints = endpoints;
+    socket.node = ring.own_node();
+    socket.nodes = config.nodes;
+    return std::make_unique<Socket>(socket);
+}
+
+CoreConfig EngineSettings::core_config(const Ring& ring, const Carrier& carrier) const {
+    CoreConfig config;
+    config.exchange.node = static_cast<std::uint16_t>(ring.own_node());
+    config.exchange.nodes = ring.config().nodes;
+    config.exchange.ring = ring_id(ring.config());
+    config.exchange.incarnation = new_incarnation();
+    config.exchange.salt = true_random();
+    config.exchange.bank_bytes = ring.config().bank_bytes();
+    config.exchange.payload = payload;
+    if (fabric || !endpoints.leave_host()) config.exchange.sure = payload;
+    config.dead_ns = dead_ns;
+    config.socket_room = carrier.bytes_held();
+    config.exchange.is_reliable = carrier.is_reliable();
+    config.seed = true_random();
+    config.about = about(ring.config());
+    return config;
 }
 
 std::string about(const RingConfig& config) {

@@ -17,14 +17,17 @@
 /// Errors: `Error(bad_environment)`, bad_key and bad_fault; the sentence names the variable and
 /// what to do.
 
+#include "rmem/link/carrier/carrier.hpp"
 #include "rmem/link/carrier/endpoints.hpp"
 #include "rmem/link/fabric/settings.hpp"
 #include "rmem/link/udp/key_file.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/ring/config.hpp"
+#include "rmem/ring/ring.hpp"
 #include "rmem/wire/faults.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -44,6 +47,10 @@ struct EngineSettings {
     std::string way() const { return fabric ? fabric->text() : endpoints.text(); }
 
     RMEM_API static EngineSettings read(const RingConfig& config);
+    /// What carries datagrams between the ring's node and the others.
+    [[nodiscard]] RMEM_API std::unique_ptr<Carrier> make_carrier(const Ring& ring) const;
+    /// What a core of that node is told that begins now; but not the key.
+    [[nodiscard]] CoreConfig core_config(const Ring& ring, const Carrier& carrier) const;
 };
 
 /// RMEM_PAYLOAD, or what the way to the other nodes passes on in one piece.

@@ -237,7 +237,7 @@ void UdpMemory::await_late_ones() noexcept {
 
 /// The engine is to look who has come or gone.
 void UdpMemory::announce_membership_change() noexcept {
-    // (5) - this release-add synchronizes-with the acquire-load rmem/link/udp/engine.cpp (6)
+    // (5) - this release-add synchronizes-with the acquire-load rmem/link/udp/outbox.cpp (5)
     board_.membership_changes.fetch_add(1, std::memory_order_release);
     if (bell_) bell_->ring();
 }
@@ -326,9 +326,7 @@ std::int64_t UdpMemory::time_of_write() noexcept {
 [[gnu::always_inline]] inline void UdpMemory::append(const LogRecord& record, const void* words) {
     log_.append(record, words);
     pacing_.on_write(record.written_ns, LogArea::units_of(record) * kLogUnitBytes);
-    counters_.add(LinkCounter::writes_sent);
-    counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
-    if (engine_ && engine_->is_serving()) [[unlikely]]
+    if (engine_ && engine_->work().is_serving()) [[unlikely]]
         leave(udp::Leaving::what_is_due);
 }
 

@@ -128,7 +128,8 @@ private:
     friend class BankWriter<UdpMemory>;
 
     std::uint32_t node_epoch() const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-add rmem/link/udp/engine.cpp (4)
+        // (1) - this acquire-load synchronizes-with the release-add
+        // rmem/link/udp/engine_work.cpp (4)
         return board_.membership_epoch.load(std::memory_order_acquire);
     }
 

@@ -47,14 +47,10 @@ Oddities::Oddities(std::string ring, unsigned node, std::string about)
 void Oddities::note(Odd odd, unsigned origin, Ip from, std::string_view text, std::int64_t now) {
     Heard& heard = heard_.at(static_cast<std::size_t>(odd));
     const bool is_first = heard.at_ns < 0 || now - heard.at_ns > kRecentNs;
-    const bool has_moved = from != 0 && from != heard.from;
     // Of another ring most datagrams say nothing more: what one said is not forgotten for them.
-    if (is_first || (!text.empty() && printable(text) != heard.text)) {
-        heard.text = printable(text);
-        has_news_ = true;
-    }
-    has_news_ = has_news_ || has_moved;
-    heard.at_ns = now;
+    if (is_first || !text.empty()) heard.text = printable(text);
+    if (odd == Odd::namesake) ++namesakes_;
+    heard.at_ns = newest_ns_ = now;
     heard.origin = origin;
     if (from != 0) heard.from = from;
 }
@@ -115,10 +111,6 @@ std::string Oddities::text(std::int64_t now) const {
         all += (all.empty() ? "" : "; ") + sentence(odd, heard);
     }
     return all;
-}
-
-bool Oddities::has_news() noexcept {
-    return std::exchange(has_news_, false);
 }
 
 }  // namespace rmem::udp

@@ -28,8 +28,10 @@ public:
     void note(Odd odd, unsigned origin, Ip from, std::string_view text, std::int64_t now);
     /// All that counts, the weightiest first, without a full stop; empty: nothing.
     std::string text(std::int64_t now) const;
-    /// Whether one of them was noted first, or from another address, since this was asked last.
-    [[nodiscard]] bool has_news() noexcept;
+    /// Whether anything counts.
+    bool are_recent(std::int64_t now) const noexcept { return now - newest_ns_ <= kRecentNs; }
+    /// How often another process had this node's number.
+    std::uint64_t namesakes() const noexcept { return namesakes_; }
 
 private:
     struct Heard {
@@ -44,7 +46,8 @@ private:
     unsigned node_;
     std::string about_;
     std::array<Heard, static_cast<std::size_t>(Odd::count_)> heard_;
-    bool has_news_ = false;
+    std::int64_t newest_ns_ = INT64_MIN / 2;
+    std::uint64_t namesakes_ = 0;
 };
 
 }  // namespace rmem::udp

@@ -16,16 +16,17 @@ constexpr std::uint32_t kLongWords = 2048;  // of a write in the bank, at a time
 
 }  // namespace
 
-Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap, std::optional<unsigned> own_rank)
+Outbox::Outbox(Ring& ring, Core& core, Tap& tap, Roster& roster, std::optional<unsigned> own_rank)
     : ring_(ring),
       board_(ring.board()),
-      slot_(ring.node(node)),
-      bank_(ring, node),
+      slot_(ring.node(ring.own_node())),
+      bank_(ring, ring.own_node()),
       applier_(ring, ring.board().applier),
       bank_bytes_(ring.config().bank_bytes()),
       core_(core),
       tap_(tap),
-      node_(node),
+      roster_(roster),
+      node_(ring.own_node()),
       own_rank_(own_rank) {
     for (unsigned r = 0; r < ring.config().ranks; ++r) {
         logs_.emplace_back(ring.log(r),
@@ -103,6 +104,8 @@ void Outbox::pass_over(unsigned rank, std::uint64_t position) noexcept {
 }
 
 void Outbox::find_programs() {
+    // (5) - this acquire-load synchronizes-with the release-add rmem/link/udp/memory.cpp (5)
+    changes_seen_ = board_.membership_changes.load(std::memory_order_acquire);
     programs_.clear();
     has_clients_ = false;
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
@@ -117,6 +120,37 @@ void Outbox::find_programs() {
         if (state != static_cast<std::uint32_t>(RankState::joined) && !logs_[r].refresh()) continue;
         programs_.push_back(r);
         has_clients_ = has_clients_ || r != own_rank_;
+    }
+}
+
+void Outbox::write_roster(unsigned rank, const RosterEntry& entry, std::int64_t now) {
+    RMEM_CHECK(core_.is_member());
+    const std::uint32_t word = entry.word();
+    LogRecord record;
+    record.written_ns = now;
+    record.offset = roster_.offset_of(rank);
+    record.words = 1;
+    if (!put(record, &word, now)) return;
+    roster_.store(rank, entry);
+    commit(now);
+}
+
+void Outbox::keep_roster(const std::function<void()>& take_all, std::int64_t now) {
+    find_programs();
+    if (!core_.is_member()) return;
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        const RosterEntry entry = roster_.entry(r);
+        const bool is_said = entry.joined && entry.node == node_;
+        // relaxed is enough: (5)
+        const std::uint32_t incarnation = ring_.rank(r).incarnation.load(std::memory_order_relaxed);
+        // A live program of this host has the rank, and opened it in this incarnation of the node.
+        if (has_opened(r) && roster_.is_here(r)) {
+            if (!is_said || entry.incarnation != incarnation)
+                write_roster(r, {true, node_, incarnation}, now);
+        } else if (is_said) {
+            take_all();
+            write_roster(r, {false, node_, entry.incarnation}, now);
+        }
     }
 }
 

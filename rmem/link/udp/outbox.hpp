@@ -11,12 +11,13 @@
 /// Terms: a log's position is *consumed* when its writes are in the stream, *completed* when all
 ///   members have them. The own log is that of the program that runs the engine; a client is
 ///   another program of this host. Write-me-last: the own bank gets a write when it is completed.
-/// Invariant: what is put lies in the bank.
+/// Invariants: what is put lies in the bank. A word of the roster is a member's.
 /// Thread safety: the engine's user. Progress: nothing waits: what finds no room in the stream
 /// stays where it is.
 /// Trust: a log's records are bounded by the bank; one that cannot be is counted, and skipped.
 
 #include "rmem/link/udp/protocol/core.hpp"
+#include "rmem/link/udp/roster.hpp"
 #include "rmem/link/udp/tap.hpp"
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/node_board.hpp"
@@ -26,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -40,7 +42,7 @@ public:
     enum class Take : std::uint8_t { committed, of_clients, all };
 
     /// `own_rank`: of the program that runs the engine.
-    Outbox(Ring& ring, unsigned node, Core& core, Tap& tap, std::optional<unsigned> own_rank);
+    Outbox(Ring& ring, Core& core, Tap& tap, Roster& roster, std::optional<unsigned> own_rank);
 
     /// A write, stored in the own bank already (except for write-me-last). False: no room.
     [[nodiscard]] bool put(const LogRecord& record, const void* words, std::int64_t now);
@@ -51,11 +53,18 @@ public:
     void commit(std::int64_t now) { core_.commit(now); }
 
     // ---- Logs
+    /// Programs have come or gone since find_programs().
+    [[nodiscard]] bool have_programs_changed() const noexcept {
+        // relaxed is enough: a program that is not seen now rings the bell, or is seen later
+        return board_.membership_changes.load(std::memory_order_relaxed) != changes_seen_;
+    }
     /// Finds the programs of this host whose logs count: those that have opened in the node's
     /// present incarnation.
     void find_programs();
-    /// Whether a program has opened as that rank in the node's present incarnation.
-    bool has_opened(unsigned rank) const noexcept;
+    /// The same, and the roster's words of this host's ranks follow their slots: of one that has
+    /// come, before what it writes; of one that has gone, after `take_all`. What finds no room is
+    /// written the next time.
+    void keep_roster(const std::function<void()>& take_all, std::int64_t now);
     /// Whether other programs write than the one that runs the engine.
     bool has_clients() const noexcept { return has_clients_; }
     /// Puts what the logs have into the stream, as far as there is room, or until that number of
@@ -90,6 +99,8 @@ public:
     void begin_incarnation();
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     struct Delayed {
         LogRecord record;
         std::vector<std::byte> words;
@@ -107,6 +118,9 @@ private:
         std::uint64_t position = 0;
     };
 
+    /// Whether a program has opened as that rank in the node's present incarnation.
+    bool has_opened(unsigned rank) const noexcept;
+    void write_roster(unsigned rank, const RosterEntry& entry, std::int64_t now);
     std::uint64_t committed(unsigned rank) const noexcept;
     void show_consumed(unsigned rank, std::uint64_t position) noexcept;
     void show_completed(unsigned rank, std::uint64_t position) noexcept;
@@ -130,12 +144,14 @@ private:
     const std::size_t bank_bytes_;
     Core& core_;
     Tap& tap_;
+    Roster& roster_;
     const unsigned node_;
     const std::optional<unsigned> own_rank_;
     std::vector<LogReader> logs_;     // of each rank
     std::uint32_t words_done_ = 0;    ///< of the own log's oldest record
     std::vector<unsigned> programs_;  ///< whose logs count
     bool has_clients_ = false;
+    std::uint32_t changes_seen_ = 0;
     std::deque<Delayed> delayed_;
     std::deque<OwnLater> own_later_;
     std::deque<Consumed> consumed_;

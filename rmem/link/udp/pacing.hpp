@@ -19,7 +19,7 @@
 ///                                                              after kLookNs
 ///   a write without a commit      the same                     the same
 ///   a client's committed write    not at all                   commit rings the engine's bell
-///   a client's other writes       until it commits or makes    the client; Engine::keep, each
+///   a client's other writes       until it commits or makes    the client; EngineWork::keep, each
 ///                                 progress                     kKeepNs
 ///   a delayed write (faults)      its delay                    Outbox::on_time
 ///   an acknowledgement            kAckNs, or a quarter of a    any datagram; Exchange::on_tick

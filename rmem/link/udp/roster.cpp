@@ -15,11 +15,18 @@ RankState state_of(const RankSlot& slot) noexcept {
 
 }  // namespace
 
+std::atomic<std::uint32_t>& Roster::word(unsigned rank) const noexcept {
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(ring_.bank(node_) + offset_of(rank));
+}
+
 RosterEntry Roster::entry(unsigned rank) const noexcept {
-    const auto* word =
-        reinterpret_cast<const std::atomic<std::uint32_t>*>(ring_.bank(node_) + offset_of(rank));
     // relaxed is enough: the engine stored it itself
-    return RosterEntry::read(word->load(std::memory_order_relaxed));
+    return RosterEntry::read(word(rank).load(std::memory_order_relaxed));
+}
+
+void Roster::store(unsigned rank, const RosterEntry& entry) noexcept {
+    // (3) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
+    word(rank).store(entry.word(), std::memory_order_release);
 }
 
 bool Roster::is_here(unsigned rank) const noexcept {

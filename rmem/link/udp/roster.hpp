@@ -47,6 +47,8 @@ public:
         return ring_.config().roster_offset() + rank * kWordBytes;
     }
     [[nodiscard]] RosterEntry entry(unsigned rank) const noexcept;
+    /// A rank of this node's; its word goes to the others as any other write.
+    void store(unsigned rank, const RosterEntry& entry) noexcept;
     /// Whether a live process of this host has the rank.
     [[nodiscard]] bool is_here(unsigned rank) const noexcept;
 
@@ -58,6 +60,7 @@ public:
     void lose_unless(const std::function<bool(unsigned node)>& is_there) noexcept;
 
 private:
+    std::atomic<std::uint32_t>& word(unsigned rank) const noexcept;
     void show(unsigned rank, RankState as) noexcept;
 
     Ring& ring_;

@@ -11,7 +11,7 @@
 /// Open      while somebody listens. Listeners say so until a time that they put off again and
 ///           again (NodeBoard::tap_until_ns), so one that was killed costs kLeaseNs more, and no
 ///           write a branch more than that on is_open() ever after. The engine looks for listeners
-///           now and then (Engine::kKeepNs).
+///           now and then (EngineWork::kKeepNs).
 /// Gaps      a record says that the bank is not what the writes shown make of it: the tap was
 ///           closed before, or the node has begun a new incarnation in the ring, with the bank of
 ///           another member.

@@ -2,7 +2,6 @@
 #include "rmem/link/fabric/make_endpoint.hpp"
 #include "rmem/link/udp/engine.hpp"
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
-#include "rmem/link/udp/socket.hpp"
 #include "tests/rmem/link/udp/engine_program.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
@@ -55,14 +54,7 @@ protected:
     }
     /// The way to node 0 of one that is no engine, in the place of node 1.
     std::unique_ptr<Carrier> stranger() {
-        const auto settings = EngineSettings::read(config_);
-        if (settings.fabric)
-            return fabric::make_endpoint({*settings.fabric, config_.name, 1, config_.nodes});
-        SocketSettings socket;
-        socket.endpoints = settings.endpoints;
-        socket.node = 1;
-        socket.nodes = config_.nodes;
-        return std::make_unique<Socket>(socket);
+        return EngineSettings::read(config_).make_carrier(*rings_[1]);
     }
     [[nodiscard]] bool eventually(const std::function<bool()>& holds) {
         const Deadline deadline = Deadline::in(kRefusalNs);

@@ -138,7 +138,7 @@ TEST_F(EngineTest, says_at_once_who_has_come_and_who_has_gone) {
 // ---- Writes
 
 TEST_F(EngineWithProgram, keeps_a_datagram_open_that_is_neither_full_nor_due_if_it_may) {
-    const auto sent = [&] { return engine->carrier().counters().sent; };
+    const auto sent = [&] { return engine->work().carrier().counters().sent; };
     const std::uint64_t before = sent();
     constexpr std::uint32_t kCommits = 50;
     for (std::uint32_t i = 0; i < kCommits; ++i) {

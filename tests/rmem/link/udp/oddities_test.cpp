@@ -65,12 +65,18 @@ TEST(Oddities, keep_what_one_datagram_said_when_others_say_less) {
     EXPECT_TRUE(has(oddities.text(2000), "RMEM_NODES is 3 there and 2 here"));
 }
 
-TEST(Oddities, are_news_once_and_forgotten_after_a_while) {
-    Oddities oddities = heard(Odd::wrong_key, 1);
-    EXPECT_TRUE(oddities.has_news());
+TEST(Oddities, are_forgotten_after_a_while) {
+    Oddities oddities("rig", 0, kHere);
+    EXPECT_FALSE(oddities.are_recent(0));
+    oddities.note(Odd::wrong_key, 1, kOther, {}, 1000);
     oddities.note(Odd::wrong_key, 1, kOther, {}, 2000);
-    EXPECT_FALSE(oddities.has_news());
+    EXPECT_TRUE(oddities.are_recent(2000 + Oddities::kRecentNs));
+    EXPECT_FALSE(oddities.text(2000 + Oddities::kRecentNs).empty());
+    EXPECT_FALSE(oddities.are_recent(2001 + Oddities::kRecentNs));
     EXPECT_TRUE(oddities.text(2001 + Oddities::kRecentNs).empty());
+    EXPECT_EQ(oddities.namesakes(), 0U);
+    oddities.note(Odd::namesake, 0, kOther, {}, 3000);
+    EXPECT_EQ(oddities.namesakes(), 1U);
 }
 
 TEST(Oddities, show_nothing_that_a_terminal_would_not_print) {

@@ -5,18 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-
 namespace rmem::udp {
 namespace {
 
 class RosterTest : public ::testing::Test {
 protected:
-    void write(unsigned rank, const RosterEntry& entry) {
-        auto* word =
-            reinterpret_cast<std::atomic<std::uint32_t>*>(ring->bank(0) + roster.offset_of(rank));
-        word->store(entry.word());
-    }
     RankState state(unsigned rank) const {
         return static_cast<RankState>(ring->rank(rank).state.load());
     }
@@ -36,18 +29,18 @@ TEST_F(RosterTest, a_word_is_read_as_it_was_made) {
 }
 
 TEST_F(RosterTest, a_rank_of_another_node_is_elsewhere_until_it_leaves) {
-    write(2, {true, 2, 5});
+    roster.store(2, {true, 2, 5});
     roster.applied(roster.offset_of(2), 1);
     EXPECT_EQ(state(2), RankState::elsewhere);
     EXPECT_EQ(ring->rank(2).incarnation, 5U);
     EXPECT_EQ(state(3), RankState::absent) << "nobody spoke of it";
-    write(2, {false, 2, 5});
+    roster.store(2, {false, 2, 5});
     roster.applied(roster.offset_of(2), 1);
     EXPECT_EQ(state(2), RankState::left);
 }
 
 TEST_F(RosterTest, ranks_of_a_node_that_is_not_there_any_more_are_lost) {
-    for (const unsigned rank : {1U, 2U}) write(rank, {true, rank, 1});
+    for (const unsigned rank : {1U, 2U}) roster.store(rank, {true, rank, 1});
     roster.applied(roster.offset_of(0), 4);
     roster.lose_unless([](unsigned node) { return node == 1; });
     EXPECT_EQ(state(1), RankState::elsewhere);
@@ -55,7 +48,7 @@ TEST_F(RosterTest, ranks_of_a_node_that_is_not_there_any_more_are_lost) {
 }
 
 TEST_F(RosterTest, of_a_bank_that_is_new_only_ranks_within_reach_are_there) {
-    for (const unsigned rank : {1U, 2U}) write(rank, {true, rank, 1});
+    for (const unsigned rank : {1U, 2U}) roster.store(rank, {true, rank, 1});
     roster.read_all([](unsigned node) { return node == 2; });
     EXPECT_EQ(state(1), RankState::lost);
     EXPECT_EQ(state(2), RankState::elsewhere);
@@ -63,7 +56,7 @@ TEST_F(RosterTest, of_a_bank_that_is_new_only_ranks_within_reach_are_there) {
 
 TEST_F(RosterTest, a_rank_of_this_host_is_not_taken_by_what_another_node_writes) {
     const Membership here(ring, {1, 0});
-    write(1, {true, 3, 9});
+    roster.store(1, {true, 3, 9});
     roster.applied(roster.offset_of(1), 1);
     EXPECT_EQ(state(1), RankState::joined);
     EXPECT_EQ(here.incarnation(), 1U);
