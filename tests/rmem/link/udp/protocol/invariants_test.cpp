@@ -24,16 +24,27 @@ struct PlantedBug {
     static void put_unnoticed(InStream& in) { in.history_.put(in.next_, body_of(in.next_)); }
     static void believe_itself(Belief& belief) { belief.believe({}, *belief.nodes_[1].key, 0); }
     static void owe_ack(Peers& peers, unsigned node) { peers.owe_ack(node, true, 0); }
-    static void forget_itself(Core& core) { core.view_.erase(core.me()); }
+    static void forget_itself(Core& core) { core.own_.view.erase(core.own_.me()); }
     static void apply(Core& core, unsigned origin, const Batch& batch, std::int64_t now) {
         core.apply(origin, batch, now);
+    }
+    static void owe_too_much(Core& core) {
+        core.answers_.hold(true);
+        core.answers_.owed_admits_.resize(core.own_.others.size());
+        core.answers_.owe_admit(1, 1, 0);
+    }
+    /// Of a donor that is not the one whose parts are here.
+    static void take_answer(Core& core, const Section& section) {
+        core.joiner_.welcomed_.emplace();
+        core.joiner_.parts_from_ = {1, 1};
+        core.joiner_.take_answer({}, section);
     }
     static bool takes_stream(Core& core, std::uint64_t first, std::int64_t now) {
         Header header;
         header.origin = 1;
         header.incarnation = 5;
         Admit admit;
-        admit.joiner = core.my_incarnation();
+        admit.joiner = core.own_.my_incarnation();
         admit.first = first;
         core.on_admit(header, admit, now);
         return core.exchange().takes(1);
@@ -122,6 +133,18 @@ TEST(CoreDeathTest, checks_that_an_incarnation_is_known_of_which_something_is_ap
     Core& core = ring.start(0).core;
     SomeBatch first(1);
     EXPECT_BROKEN_WHERE_CHECKED(PlantedBug::apply(core, 1, first.get(), ring.now));
+}
+
+TEST(AnswersDeathTest, checks_that_a_node_is_owed_an_admit_once) {
+    Ring ring(2);
+    EXPECT_BROKEN(PlantedBug::owe_too_much(ring.start(0).core));
+}
+
+TEST(JoinerDeathTest, checks_that_parts_of_the_bank_are_one_donors) {
+    Ring ring(2);
+    SomeBatch any(1);
+    const auto section = Section::read(any.get().body().data());
+    EXPECT_BROKEN(PlantedBug::take_answer(ring.start(0).core, section));
 }
 
 TEST(Core, takes_no_stream_whose_sequences_would_come_to_an_end) {
