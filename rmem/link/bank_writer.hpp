@@ -4,7 +4,8 @@
 /// How a rank writes on links with a bank per node: into the own bank, and out to the others.
 ///
 /// The common part of such links in the Memory concept (rmem/link/memory.hpp) and of the card's
-/// options. The link itself is the class `Link`, which derives from this one and has
+/// options, and the rank's log, from which the link takes its writes. The link itself is the class
+/// `Link`, which derives from this one and has
 ///
 ///     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
 ///     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
@@ -28,7 +29,9 @@
 #include "rmem/ring/counters.hpp"
 #include "rmem/ring/waiting/waiting.hpp"
 #include "rmem/ring/write_log.hpp"
+#include "rmem/wire/faults.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -90,7 +93,7 @@ public:
     void set_data_filter(bool on) noexcept { filter_ = on; }
 
 protected:
-    BankWriter(Ring& ring, unsigned node, unsigned rank)
+    BankWriter(Ring& ring, unsigned node, unsigned rank, const FaultPlan& faults)
         : ring_(ring),
           rank_(rank),
           bank_(ring.bank(node)),
@@ -98,10 +101,31 @@ protected:
           applier_(ring, ring.rank(rank).writer),
           counters_(ring.rank(rank).link),
           attention_(ring.attention()),
-          waiter_(ring, rank) {}
+          waiter_(ring, rank),
+          log_(ring.log(rank)),
+          faults_(faults, node, rank) {}
 
     std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
+    }
+    /// In units of the log; of a group that it cannot hold, all that it can.
+    std::uint64_t units_of_group(std::size_t bytes) const noexcept {
+        return std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
+                        log_.capacity() - LogWriter::kMaxPad);
+    }
+    /// Injected faults: whether it is lost, or how late it leaves.
+    [[nodiscard]] bool is_lost(LogRecord& record) noexcept {
+        if (faults_.empty()) return false;
+        const WriteFaults::Verdict verdict = faults_.next();
+        counters_.add(LinkCounter::faults_injected, verdict.injected);
+        record.delay_ns = verdict.delay_ns;
+        return verdict.lose;
+    }
+    /// In registers: to load what was just stored in other pieces takes as long as all the rest.
+    [[gnu::always_inline]] void log(const LogRecord& record, const void* words) noexcept {
+        log_.append(record, words);
+        counters_.add(LinkCounter::writes_sent);
+        counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
     }
     /// A flag and the words after it, as one write. For links that store the first word of such a
     /// write last in all banks.
@@ -117,6 +141,8 @@ protected:
     Counters& counters_;
     std::atomic<std::uint32_t>* const attention_;
     Waiter waiter_;
+    LogWriter log_;
+    WriteFaults faults_;
     bool unannounced_ = false;  ///< written since sleepers were looked for
 
 private:

@@ -44,11 +44,9 @@ RingMemory::RingMemory(Membership& member)
     : RingMemory(member, RingOptions::from(Environment::read(), member.ring().config())) {}
 
 RingMemory::RingMemory(Membership& member, const RingOptions& options)
-    : BankWriter(member.ring(), member.node(), member.rank()),
+    : BankWriter(member.ring(), member.node(), member.rank(), options.faults),
       member_(member),
       node_(member.node()),
-      log_(ring_.log(rank_)),
-      faults_(options.faults, node_, rank_),
       takes_time_(ring_.config().timing.instant == 0),
       most_stay_ns_(kStayNs + rmem::bound_ns(ring_.config().timing, ring_.config().nodes)),
       fifo_depth_(ring_.config().timing.fifo_words),
@@ -167,12 +165,7 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
     record.words = words;
     record.flags = flags;
     if (!log_.fits(LogArea::units_of(words))) wait_for_log(LogArea::units_of(words));
-    if (!faults_.empty()) {
-        const WriteFaults::Verdict verdict = faults_.next();
-        counters_.add(LinkCounter::faults_injected, verdict.injected);
-        if (verdict.lose) return;
-        record.delay_ns = verdict.delay_ns;
-    }
+    if (is_lost(record)) return;
     if (delivery_.may_begin()) [[unlikely]]
         begin_delivering();
     delivery_.time(record);
@@ -247,8 +240,7 @@ void RingMemory::wake_behind(std::uint64_t position) noexcept {
 // ---- Room
 
 bool RingMemory::room(std::size_t bytes) {
-    const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
-                                         log_.capacity() - LogWriter::kMaxPad);
+    const std::uint64_t units = units_of_group(bytes);
     if (takes_time_ && log_.head() >= brought_ + kBroughtUnits) bring_come_round();
     if (!log_.fits(units)) {
         engine_.run();  // what has come round

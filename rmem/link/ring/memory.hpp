@@ -142,7 +142,6 @@ public:
         engine_.on_bound_violation(std::move(hook));
     }
     std::int64_t bound_ns() const noexcept { return engine_.punctuality().bound(); }
-    /// Whatever is asked of room() beyond this has to wait for an empty log.
 
 private:
     friend class BankWriter<RingMemory>;
@@ -158,9 +157,7 @@ private:
                      std::uint32_t flags);
     /// The record goes into the log and, where this rank delivers, to all nodes.
     void append(const LogRecord& record, const void* words) {
-        log_.append(record, words);
-        counters_.add(LinkCounter::writes_sent);
-        counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
+        log(record, words);
         if (delivery_.is_on() && delivery_.deliver(log_.head(), record, words)) return;
         leave_to_engines(record);
     }
@@ -184,8 +181,6 @@ private:
 
     const Membership& member_;
     const unsigned node_;
-    LogWriter log_;
-    WriteFaults faults_;
 
     const bool takes_time_;  ///< the wire
     const std::int64_t most_stay_ns_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/memory.hpp"
 
-#include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/ring/waiting/awaiting.hpp"
 #include "rmem/ring/waiting/wait_stages.hpp"
@@ -10,7 +9,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -19,50 +17,7 @@ namespace rmem {
 namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
-constexpr unsigned kFewNodes = 8;
-constexpr std::int64_t kCompanyNs = 5'000'000;  // for each node: between looks who is here
 constexpr std::int64_t kClientRestNs = 20'000;  // between looks of a client that waits
-
-/// A daemon needs a processor as a rank does.
-unsigned daemons_of(const Ring& ring) {
-    // relaxed is enough: an old one costs one processor too many or too few
-    const auto kind =
-        static_cast<udp::EngineKind>(ring.board().kind.load(std::memory_order_relaxed));
-    return kind == udp::EngineKind::daemon && ring.has_engine() ? 1 : 0;
-}
-
-using Neighbours = std::map<std::string, std::shared_ptr<const Ring>>;
-
-/// The ring's other nodes on this host, by the names of their segments. What is known of them stays
-/// mapped: to map one takes 0.2 ms.
-Neighbours neighbours_of(const Ring& ring, Neighbours known) {
-    Neighbours neighbours;
-    for (const std::string& name : Segment::list_of(ring.config().name)) {
-        if (name == ring.segment_name()) continue;
-        try {
-            std::shared_ptr<const Ring>& other = known[name];
-            if (!other || !other->is_linked()) other = Ring::observe(name, Mapping::Access::load);
-            neighbours.emplace(name, std::move(other));
-        } catch (const Error&) {  // it has just gone, or is just being made
-            continue;
-        }
-    }
-    return neighbours;
-}
-
-Company company_of(const Ring& ring, const Neighbours& neighbours) {
-    Company company;
-    company.daemons = daemons_of(ring);
-    for (const auto& [name, other] : neighbours) {
-        for (unsigned r = 0; r < other->config().ranks; ++r) {
-            if (other->is_joined(r)) company.ranks.push_back({other, r});
-        }
-        company.daemons += daemons_of(*other);
-        const ProcessorSet theirs = other->shared_processors();
-        for (std::size_t i = 0; i < theirs.size(); ++i) company.processors[i] |= theirs[i];
-    }
-    return company;
-}
 
 FaultPlan fault_plan(const RingConfig& config) {
     const Environment environment = Environment::read();
@@ -82,12 +37,11 @@ UdpMemory::UdpMemory(Membership& member)
     : UdpMemory(member, UdpOptions::from(Environment::read())) {}
 
 UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
-    : BankWriter(member.ring(), member.node(), member.rank()),
+    : BankWriter(member.ring(), member.node(), member.rank(), fault_plan(member.ring().config())),
       member_(member),
       board_(member.ring().board()),
-      log_(ring_.log(rank_)),
-      faults_(fault_plan(ring_.config()), member.node(), rank_),
-      interrupts_(ring_, member.node(), rank_) {
+      interrupts_(ring_, member.node(), rank_),
+      company_(ring_) {
     const Deadline deadline = Deadline::in(options.join_timeout_ns);
     start_engine(deadline);
     if (!engine_) await_engine(deadline);
@@ -96,30 +50,7 @@ UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
     if (engine_ && options.helper) helper_ = std::make_unique<udp::EngineHelper>(*engine_);
     if (engine_) waiter_.sleep_by(engine_.get());
     if (engine_) waiter_.set_most_polls(kSpinPollsHere);
-    // Of many that start at a time each would look at each.
-    if (ring_.config().nodes > kFewNodes)
-        company_next_ns_ = rmem::now_ns() + kCompanyNs * ring_.config().nodes;
-    look_for_company();
-}
-
-/// When members have come or gone, but not for each of a crowd: whether there are more ranks here
-/// than processors.
-void UdpMemory::look_for_company() noexcept {
-    std::uint64_t members = 0;
-    for (const auto& part : board_.members) {
-        // relaxed is enough: what is missed is seen at the next look
-        members = members * 31 + part.load(std::memory_order_relaxed);
-    }
-    const std::int64_t now = rmem::now_ns();
-    if (members == members_seen_ || now < company_next_ns_) return;
-    members_seen_ = members;
-    company_next_ns_ = now + kCompanyNs * ring_.config().nodes;
-    has_looked_ = true;
-    try {
-        neighbours_ = neighbours_of(ring_, std::move(neighbours_));
-        waiter_.set_company(company_of(ring_, neighbours_));
-    } catch (const std::exception&) {  // no memory: as it was
-    }
+    company_.look(waiter_, rmem::now_ns());
 }
 
 /// Runs the engine in this process, if no other does and a daemon is not expected back.
@@ -213,7 +144,7 @@ UdpMemory::~UdpMemory() {
         return;
     }
     const Deadline deadline = Deadline::in(kLeaveNs);
-    company_next_ns_ = kNever;  // who leaves looks for no company any more
+    company_.end();
     flush(deadline);
     if (engine_) {
         await_late_ones();
@@ -322,21 +253,15 @@ std::int64_t UdpMemory::time_of_write() noexcept {
     return pacing_.time(is_taken, rmem::now_ns);
 }
 
-/// In registers: to load what was just stored in other pieces takes as long as all the rest.
 [[gnu::always_inline]] inline void UdpMemory::append(const LogRecord& record, const void* words) {
-    log_.append(record, words);
+    log(record, words);
     pacing_.on_write(record.written_ns, LogArea::units_of(record) * kLogUnitBytes);
     if (engine_ && engine_->work().is_serving()) [[unlikely]]
         leave(udp::Leaving::what_is_due);
 }
 
 void UdpMemory::put(LogRecord& record, const std::byte* words) {
-    if (!faults_.empty()) {
-        const WriteFaults::Verdict verdict = faults_.next();
-        counters_.add(LinkCounter::faults_injected, verdict.injected);
-        if (verdict.lose) return;
-        record.delay_ns = verdict.delay_ns;
-    }
+    if (is_lost(record)) return;
     const std::uint64_t units = LogArea::units_of(record);
     if (!log_.fits(units) && !fits(units)) [[unlikely]] {
         leave(udp::Leaving::all);
@@ -431,8 +356,7 @@ bool UdpMemory::fits(std::uint64_t units) noexcept {
 }
 
 bool UdpMemory::room(std::size_t bytes) {
-    const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
-                                         log_.capacity() - LogWriter::kMaxPad);
+    const std::uint64_t units = units_of_group(bytes);
     bool granted = log_.fits(units) || fits(units);
     // A long write waits in send() until its words have left the bank for the node's stream.
     if (granted && engine_ && bytes > kMaxRecordWords * kWordBytes)
@@ -441,16 +365,14 @@ bool UdpMemory::room(std::size_t bytes) {
     return granted;
 }
 
-bool UdpMemory::is_completed(std::uint64_t log_position) const noexcept {
-    // (4) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (6)
-    return board_.completed[rank_].load(std::memory_order_acquire) >= log_position;
-}
-
 bool UdpMemory::flush(Deadline deadline) {
     if (!engine_) leave(udp::Leaving::all);
     if (unannounced_) announce();
     const std::uint64_t target = log_.head();
-    const auto is_done = [&] { return is_completed(target); };
+    const auto is_done = [&] {
+        // (4) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (6)
+        return board_.completed[rank_].load(std::memory_order_acquire) >= target;
+    };
     if (!is_done()) {
         if (engine_) leave_and_ask();
         if (!await(deadline, is_done)) return false;
@@ -486,7 +408,7 @@ Step UdpMemory::wait(Deadline deadline) {
     look_once();
     if (!engine_ || !engine_->naps()) progress();
     const Step step = waiter_.step(deadline);
-    if (step == Step::check_peers) look_for_company();
+    if (step == Step::check_peers) company_.look(waiter_, rmem::now_ns());
     return step;
 }
 

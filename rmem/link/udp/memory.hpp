@@ -26,14 +26,13 @@
 #include "rmem/link/bank_writer.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/link/udp/engine_helper.hpp"
+#include "rmem/link/udp/neighbours.hpp"
 #include "rmem/link/udp/pacing.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 
 namespace rmem {
 
@@ -143,10 +142,9 @@ private:
     void take_rank(Membership& member, Deadline deadline);
     void await_roster(Deadline deadline) const;
     void await_late_ones() noexcept;
-    void look_for_company() noexcept;
     void look_once() noexcept {
-        if (!has_looked_) [[unlikely]]
-            look_for_company();
+        if (!company_.has_looked()) [[unlikely]]
+            company_.look(waiter_, rmem::now_ns());
     }
     void announce_membership_change() noexcept;
     void put(LogRecord& record, const std::byte* words);
@@ -158,20 +156,14 @@ private:
     template <class Done>
     [[nodiscard]] bool await(Deadline deadline, Done&& is_done);
     [[nodiscard]] bool fits(std::uint64_t units) noexcept;
-    [[nodiscard]] bool is_completed(std::uint64_t log_position) const noexcept;
     [[nodiscard]] std::int64_t time_of_write() noexcept;
 
     const Membership& member_;
     udp::NodeBoard& board_;
-    LogWriter log_;
-    WriteFaults faults_;
     InterruptBoard interrupts_;
     std::int64_t bound_ns_ = 0;
     std::uint32_t epoch_ = 0;  ///< of the node, NodeBoard::membership_epoch
-    std::uint64_t members_seen_ = 0;
-    std::int64_t company_next_ns_ = 0;
-    bool has_looked_ = false;
-    std::map<std::string, std::shared_ptr<const Ring>> neighbours_;  ///< by their segments
+    udp::HostCompany company_;
     udp::Pacing pacing_;
     std::optional<Bell> bell_;  ///< of a client: the engine's
     ByteLock engine_lock_;
