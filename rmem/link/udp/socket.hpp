@@ -31,6 +31,7 @@
 #include "rmem/error.hpp"
 #include "rmem/link/carrier/carrier.hpp"
 #include "rmem/link/carrier/endpoints.hpp"
+#include "rmem/link/udp/make_socket.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 #include "rmem/ring/segment.hpp"
 
@@ -48,23 +49,6 @@
 #include <vector>
 
 namespace rmem::udp {
-
-/// Multicast datagrams stay on the own network.
-inline constexpr unsigned kDefaultHops = 1;
-/// What is asked for. The host grants at most net.core.rmem_max, and doubles it.
-inline constexpr std::size_t kReceiveBufferBytes = std::size_t{8} << 20;
-/// A buffer that holds this number of 1472 bytes is not called small: they fill a gigabit's line
-/// for 12 ms, and a receiver may be away for that time.
-inline constexpr std::uint32_t kEnoughDatagrams = 1024;
-
-struct SocketSettings {
-    Endpoints endpoints;
-    unsigned node = 0;             ///< this node
-    unsigned nodes = 1;            ///< of the ring
-    unsigned hops = kDefaultHops;  ///< routers that pass multicast on, plus one
-    std::size_t receive_buffer_bytes = kReceiveBufferBytes;
-    bool gso = true;  ///< off: for tests that want the host to be one that knows none
-};
 
 class RMEM_API Socket final : public Carrier {
 public:
