@@ -8,18 +8,12 @@
 #include "rmem/link/udp/protocol/datagram.hpp"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 namespace rmem::fabric {
@@ -47,48 +41,10 @@ void write_mark(std::byte* at, unsigned racks) noexcept {
     store(at + sizeof kMark, static_cast<std::uint32_t>(racks));
 }
 
-Bootstrap::Name name_of(const udp::Address& address) {
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_port = htons(address.port);
-    name.sin_addr.s_addr = htonl(address.ip);
-    Bootstrap::Name bytes(sizeof name);
-    std::memcpy(bytes.data(), &name, sizeof name);
-    return bytes;
-}
-
-sockaddr_in address_of(const Bootstrap::Name& name) noexcept {
-    sockaddr_in address{};
-    if (name.size() == sizeof address) std::memcpy(&address, name.data(), sizeof address);
-    return address;
-}
-
 /// Of what the provider can have under way, for each peer: one that takes nothing must leave room
 /// for the others.
 unsigned share_of(const fi_info& info, unsigned nodes) {
     return static_cast<unsigned>(std::max<std::size_t>(info.tx_attr->size / nodes, 1));
-}
-
-/// What shm calls the process at that address, and its segment; empty: it is no such address.
-std::string shm_segment_of(const Bootstrap::Name& name) {
-    const std::string text(reinterpret_cast<const char*>(name.data()),
-                           ::strnlen(reinterpret_cast<const char*>(name.data()), name.size()));
-    constexpr std::string_view kBefore = "fi_shm://";
-    return text.starts_with(kBefore) ? text.substr(kBefore.size()) : "";
-}
-
-/// shm ends a process that sends to one that is gone.
-bool is_gone(const Bootstrap::Name& name) {
-    const std::string segment = shm_segment_of(name);
-    if (segment.empty()) return false;
-    const int pid = std::atoi(segment.c_str());
-    return pid <= 0 || ::kill(pid, 0) != 0 || ::access(("/dev/shm/" + segment).c_str(), F_OK) != 0;
-}
-
-/// A node that was killed could not remove its segment.
-void remove_segment_of(const Bootstrap::Name& former) {
-    const std::string segment = shm_segment_of(former);
-    if (!segment.empty() && is_gone(former)) ::shm_unlink(("/" + segment).c_str());
 }
 
 }  // namespace
@@ -102,12 +58,7 @@ Endpoint::Endpoint(const EndpointSettings& settings)
       pieces_([this](std::byte* memory, std::size_t bytes) {
           return registered(memory, bytes, FI_SEND, nullptr);
       }),
-      outbound_(settings.nodes, share_of(*info_, settings.nodes), pieces_, *this),
-      names_(settings.nodes),
-      peer_addresses_(settings.nodes),
-      peers_(settings.nodes, FI_ADDR_NOTAVAIL),
-      heard_(settings.nodes),
-      may_have_moved_(settings.nodes) {
+      outbound_(settings.nodes, share_of(*info_, settings.nodes), pieces_, *this) {
     open(settings);
     make_handle();
     fresh_.reserve(kMostEntries);
@@ -117,20 +68,11 @@ Endpoint::Endpoint(const EndpointSettings& settings)
         registered(arena.bytes.get(), kArenaBytes, FI_RECV, &arena.registration);
         post(arena);
     }
-    if (!settings.fabric.directory.empty()) {
-        bootstrap_.emplace(settings.fabric.directory, settings.ring, provider());
-        if (const auto former = bootstrap_->find(node_)) remove_segment_of(*former);
-        bootstrap_->publish(node_, own_name_);
-        find_next_ns_ = 0;
-    } else {
-        for (unsigned n = 0; n < nodes_; ++n) {
-            if (n != node_) set_address(n, name_of(settings.fabric.nodes.at(n)));
-        }
-    }
+    peers_.emplace(settings, *info_, *addresses_, *endpoint_, outbound_);
 }
 
 Endpoint::~Endpoint() {
-    if (bootstrap_) bootstrap_->withdraw(node_, own_name_);
+    peers_->withdraw();
     // What has just been sent tells the others that this node goes.
     const std::int64_t begin = now_ns();
     while (outbound_.under_way() != 0 && now_ns() - begin < kCloseNs) progress(now_ns());
@@ -174,10 +116,6 @@ void Endpoint::open(const EndpointSettings& settings) {
     std::size_t least = kMostPieceBytes + kMarkBytes;
     need(::fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least),
          "saying how long a piece may be");
-    own_name_.resize(Bootstrap::kMostNameBytes);
-    std::size_t length = own_name_.size();
-    need(::fi_getname(&endpoint->fid, own_name_.data(), &length), "asking for the own address");
-    own_name_.resize(length);
 }
 
 /// With a descriptor where the provider has such, and where that costs nothing.
@@ -245,46 +183,6 @@ void Endpoint::post(Arena& arena) noexcept {
     }
 }
 
-// ---- Who is where
-
-void Endpoint::set_address(unsigned peer, const Bootstrap::Name& name) {
-    // The old one stays until then: udp;ofi_rxd takes a number that is used again for the old peer.
-    fi_addr_t address = FI_ADDR_NOTAVAIL;
-    if (::fi_av_insert(addresses_.get(), name.data(), 1, &address, 0, nullptr) != 1) return;
-    const fi_addr_t former = std::exchange(peers_[peer], address);
-    if (former != FI_ADDR_NOTAVAIL)
-        ::fi_av_remove(addresses_.get(), const_cast<fi_addr_t*>(&former), 1, 0);
-    names_[peer] = name;
-    peer_addresses_[peer] = address_of(name);
-    ++moves_;
-    outbound_.has_moved(peer);
-}
-
-/// Those that are not reached often, the others now and then.
-void Endpoint::find_peers(std::int64_t now) noexcept {
-    if (!bootstrap_ || now < find_next_ns_) return;
-    found_ns_ = now;
-    const bool looks_at_all = now >= keep_next_ns_;
-    if (looks_at_all) keep_next_ns_ = now + kKeepNs;
-    bool lacks_any = false;
-    try {
-        if (looks_at_all && !bootstrap_->is_published(node_, own_name_))
-            bootstrap_->publish(node_, own_name_);
-        for (unsigned n = 0; n < nodes_; ++n) {
-            if (n == node_) continue;
-            const bool is_lost =
-                peers_[n] == FI_ADDR_NOTAVAIL || outbound_.is_out(n) || may_have_moved_[n];
-            if (!is_lost && !looks_at_all) continue;
-            may_have_moved_[n] = false;
-            const auto name = bootstrap_->find(n);
-            if (name && *name != names_[n] && !is_gone(*name)) set_address(n, *name);
-            lacks_any = lacks_any || peers_[n] == FI_ADDR_NOTAVAIL || outbound_.is_out(n);
-        }
-    } catch (const std::exception&) {  // the directory is not there just now, or no memory
-    }
-    find_next_ns_ = now + (lacks_any ? kFindNs : kKeepNs);
-}
-
 // ---- Sending
 
 Endpoint::Sending* Endpoint::sending_for(Piece& piece, unsigned peer) {
@@ -302,15 +200,16 @@ Endpoint::Sending* Endpoint::sending_for(Piece& piece, unsigned peer) {
 }
 
 Wire::Given Endpoint::give(unsigned peer, const Piece& piece, unsigned racks) noexcept {
-    if (peers_[peer] == FI_ADDR_NOTAVAIL) return Given::failed;
+    const fi_addr_t to = (*peers_)[peer];
+    if (to == FI_ADDR_NOTAVAIL) return Given::failed;
     const std::size_t before = racks == 0 ? 0 : kMarkBytes;
     std::byte* const from = piece.datagram_bytes() - before;
     if (racks != 0) write_mark(from, racks);
     const std::size_t bytes = piece.length + before;
     Sending* const sending = sending_for(const_cast<Piece&>(piece), peer);
     // Not injected: of what a broken connection takes along that would tell nothing.
-    const ssize_t result = ::fi_send(endpoint_.get(), from, bytes, piece.registration, peers_[peer],
-                                     &sending->context);
+    const ssize_t result =
+        ::fi_send(endpoint_.get(), from, bytes, piece.registration, to, &sending->context);
     if (result == 0) return Given::taken;
     spare_.push_back(sending);
     if (result == -FI_EAGAIN) return Given::full;
@@ -379,7 +278,7 @@ Endpoint::Datagrams Endpoint::receive() noexcept {
     }
     for (const std::span<std::byte> piece : fresh_) take_piece(piece);
     fresh_.clear();
-    find_peers(now);  // before they are answered
+    peers_->find(now);  // before they are answered
     counters_.received += given_.size();
     count();
     return given_;
@@ -449,11 +348,7 @@ void Endpoint::note_origin(std::span<const std::byte> datagram) noexcept {
     const auto origin = load<std::uint16_t>(datagram.data() + udp::kOriginAt);
     if (origin >= nodes_ || origin == node_) return;
     if (outbound_.is_out(origin)) outbound_.may_be_back(origin);
-    const auto incarnation = load<std::uint64_t>(datagram.data() + udp::kIncarnationAt);
-    if (std::exchange(heard_[origin], incarnation) == incarnation) return;
-    may_have_moved_[origin] = true;
-    ++moves_;
-    find_next_ns_ = std::min(find_next_ns_, found_ns_ + kLeastFindNs);
+    peers_->note_heard(origin, load<std::uint64_t>(datagram.data() + udp::kIncarnationAt));
 }
 
 void Endpoint::has_taken(std::span<const std::byte> datagram) noexcept {
@@ -497,8 +392,8 @@ bool Endpoint::wakes(std::int64_t now) noexcept {
     if (!connections_) return has_descriptor_;
     // Nothing tells when a connection has room again for what is being sent.
     if (outbound_.given() != 0) return false;
-    return connections_->are_watched(outbound_.changes() + moves_, address_of(own_name_),
-                                     peer_addresses_, now);
+    return connections_->are_watched(outbound_.changes() + peers_->moves(), peers_->own_address(),
+                                     peers_->addresses(), now);
 }
 
 bool Endpoint::may_sleep() noexcept {
@@ -516,7 +411,7 @@ bool Endpoint::may_sleep() noexcept {
 }
 
 std::int64_t Endpoint::due_ns() const noexcept {
-    return std::min(outbound_.due_ns(), find_next_ns_);
+    return std::min(outbound_.due_ns(), peers_->due_ns());
 }
 
 std::unique_ptr<udp::Carrier> make_endpoint(const EndpointSettings& settings) {

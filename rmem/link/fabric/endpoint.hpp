@@ -18,10 +18,10 @@
 /// Source: fi_endpoint(3), fi_msg(3), fi_cq(3), fi_av(3).
 
 #include "rmem/link/carrier/carrier.hpp"
-#include "rmem/link/fabric/bootstrap.hpp"
 #include "rmem/link/fabric/connections.hpp"
 #include "rmem/link/fabric/make_endpoint.hpp"
 #include "rmem/link/fabric/outbound.hpp"
+#include "rmem/link/fabric/peer_addresses.hpp"
 #include "rmem/link/fabric/pieces.hpp"
 #include "rmem/link/fabric/provider.hpp"
 #include "rmem/link/fabric/settings.hpp"
@@ -56,10 +56,7 @@ using Fid = std::unique_ptr<Object, CloseFid>;
 class RMEM_API Endpoint final : public udp::Carrier, private Wire {
 public:
     static constexpr std::size_t kArenaBytes = std::size_t{512} << 10;
-    static constexpr std::int64_t kPolledNs = 100'000;   ///< without a descriptor, between looks
-    static constexpr std::int64_t kFindNs = 20'000'000;  ///< between looks into the directory
-    static constexpr std::int64_t kLeastFindNs = 2'000'000;
-    static constexpr std::int64_t kKeepNs = 500'000'000;  ///< for what is known, and for its own
+    static constexpr std::int64_t kPolledNs = 100'000;  ///< without a descriptor, between looks
 
     explicit Endpoint(const EndpointSettings& settings);
     ~Endpoint() override;
@@ -121,8 +118,6 @@ private:
     void make_handle();
     void* registered(std::byte* memory, std::size_t bytes, std::uint64_t access, Fid<fid_mr>* keep);
     void post(Arena& arena) noexcept;
-    void find_peers(std::int64_t now) noexcept;
-    void set_address(unsigned peer, const Bootstrap::Name& name);
     void send_piece(Piece& piece, std::int64_t now) noexcept;
     void make_queue();
     std::size_t progress(std::int64_t now) noexcept;
@@ -150,16 +145,7 @@ private:
     Pieces pieces_;
     Outbound outbound_;
     Fid<fid_ep> endpoint_;  ///< after what it uses: closed first
-    std::optional<Bootstrap> bootstrap_;
-    Bootstrap::Name own_name_;
-    std::vector<Bootstrap::Name> names_;       ///< of each peer
-    std::vector<sockaddr_in> peer_addresses_;  ///< the same, where they are of IPv4
-    std::uint64_t moves_ = 0;                  ///< of peers: changes of names_ and of heard_
-    std::vector<fi_addr_t> peers_;
-    std::vector<std::uint64_t> heard_;  ///< the incarnation of each peer that spoke last
-    std::vector<bool> may_have_moved_;  ///< since its name was read
-    std::int64_t found_ns_ = INT64_MIN / 2;
-    std::int64_t find_next_ns_ = kNever, keep_next_ns_ = 0;
+    std::optional<PeerAddresses> peers_;
 
     std::vector<Topology::Stop> plan_;
     std::uint64_t planned_at_ = UINT64_MAX;  ///< Outbound::changes()
