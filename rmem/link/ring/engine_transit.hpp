@@ -49,7 +49,7 @@ public:
     /// nothing is left.
     std::int64_t pass_at_once();
 
-    /// A turn of records begins. `is_watched`: somebody wants to know when each write came.
+    /// A turn of records begins. `is_watched`: a watcher wants to know when each write came.
     void begin_turn(bool is_watched);
     /// The next record goes under way, in the order of their times.
     void depart(unsigned rank, const LogReader::Entry& entry);

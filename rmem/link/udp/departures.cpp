@@ -53,7 +53,7 @@ void Departures::send_filled() noexcept {
     carrier_.flush();
 }
 
-/// Who takes it on this host likes to run there (rmem/link/udp/neighbours.hpp).
+/// A process of this host that takes its datagrams runs best there (rmem/link/udp/neighbours.hpp).
 void Departures::show_processor() noexcept {
     const int processor = ::sched_getcpu();
     if (processor == processor_) return;

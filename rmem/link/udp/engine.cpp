@@ -162,8 +162,8 @@ void Engine::stand_in(std::int64_t least_ns) {
         const std::int64_t now = now_ns();
         turn = work_.turn_ns();
         if (begin_rest()) {
-            // Who has just written mostly writes again: without a bell, even where the time of that
-            // write is older than this.
+            // A rank that has just written mostly writes again: without a bell, even where the time
+            // of that write is older than this.
             const bool has_just_written = now - work_.departures().written_ns() < kTailNs;
             wait = has_just_written ? kTailNs / 8 * 7 : std::max(work_.due_ns() - now, kTailNs);
             // A program whose log is looked at rings no bell.

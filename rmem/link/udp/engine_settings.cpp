@@ -119,7 +119,7 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
 
 namespace {
 
-/// Nobody's incarnation before may have the same: the wall clock, in nanoseconds.
+/// No earlier incarnation may have the same: the wall clock, in nanoseconds.
 std::uint64_t new_incarnation() {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);

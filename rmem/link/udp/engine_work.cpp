@@ -197,7 +197,7 @@ void EngineWork::wake_programs() noexcept {
 
 // ---- The core's edge
 
-/// A joining node's bank is nobody's yet, and a node that has left the ring holds up no one.
+/// No rank reads a joining node's bank yet, and a node that has left holds up no other.
 void EngineWork::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     const bool is_member = core_.view().contains(origin);
     heard_from_.set(origin);
@@ -316,7 +316,7 @@ void EngineWork::keep_carrier(std::int64_t now) {
         was_dropped(now);
         departures_.close();
     }
-    // Where datagrams come from costs time, so it is asked only while somebody may want to know.
+    // Where datagrams come from costs time, so it is asked only while a process may want to know.
     const bool wants_senders = !core_.is_member() || oddities_.are_recent(now);
     if (wants_senders != carrier_->asks_for_senders()) carrier_->ask_for_senders(wants_senders);
     const std::string odd = oddities_.text(now);

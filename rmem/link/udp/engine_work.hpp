@@ -57,7 +57,7 @@ public:
     /// Begins to join. The ring outlives it, and so does `rest`.
     EngineWork(Ring& ring, EngineSettings settings, EngineKind kind,
                std::optional<unsigned> own_rank, Rest& rest);
-    /// Leaves the ring in good order: nobody waits for this node.
+    /// Leaves the ring in good order: no node waits for this one.
     ~EngineWork() override;
 
     /// Takes what has come, and does what is due; `what`: is taken of the logs.

@@ -53,7 +53,7 @@ void check_result(const SocketSettings& settings) {
     }
 }
 
-/// Two that share a port are two nodes on one host. What is sent to the port comes by the groups
+/// Two that share a port are two nodes on one host. Datagrams to the port come by the groups
 /// joined alone (hear_joined_only()), or to an address of this host.
 void bind_port(AsioSocket& socket, const Endpoints& endpoints) {
     boost::system::error_code error;

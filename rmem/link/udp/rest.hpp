@@ -95,8 +95,8 @@ private:
 
 class Rest {
 public:
-    /// For as long after a write, or less, nobody stands by: its datagram may be lost, and is sent
-    /// again then, if nothing comes and wakes somebody.
+    /// The longest time after a write in which no thread stands by. If its datagram is lost, and no
+    /// other datagram wakes a thread, it is sent again after that time.
     static constexpr std::int64_t kTailNs = 4'000'000;
 
     /// Makes the bell.

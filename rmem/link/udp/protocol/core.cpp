@@ -182,13 +182,13 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         own_.exchange->release(node, now);
         say_again(now);
     }
-    // Who is woken by a heartbeat sends its own: so members that do nothing wake together.
+    // A member that a heartbeat wakes sends its own: so idle members wake together.
     const bool is_quiet = status_interval_ns_ >= heartbeat_ns();
     if (is_quiet && status_due_ns_ - now <= heartbeat_ns() / 2) status_due_ns_ = now;
     own_.update_window();
 }
 
-/// False when the view of another member of this ring means that one of the two is none any more.
+/// Returns false if another member's view of this ring shows that one of the two has left it.
 bool Core::agrees(const Header& header, const Status& status, std::int64_t now) {
     const bool is_new = now - member_since_ns_ <= own_.config.dead_ns;
     switch (judge(own_, header, status, {is_new, now < returned_until_ns_})) {

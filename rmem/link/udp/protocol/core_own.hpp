@@ -70,7 +70,7 @@ public:
     virtual void clear_bank() = 0;
     /// This node is a member from now on, with this bank.
     virtual void has_joined(std::int64_t now) = 0;
-    /// It is none any more, and joins again as a new incarnation.
+    /// It is no member any more, and joins again as a new incarnation.
     virtual void was_dropped(std::int64_t now) = 0;
     /// Another node is a member, or not any more.
     virtual void member_came(unsigned node, std::int64_t now) = 0;

@@ -41,8 +41,8 @@ void Joiner::excuse(std::int64_t now) noexcept {
 void Joiner::note_applied(unsigned origin, const Batch& batch) {
     if (!taker_) return;
     const bool takes = own_.exchange->takes(origin);
-    // What others give of a node that is gone is in each part that comes from now on. Those here
-    // already lack it, and are right so if it is another ring's.
+    // A batch of a node that is gone: parts that come from now on have it. Written into parts that
+    // are here, it is right if the node is of this ring; else all of them have to come again.
     must_restart_ |= !takes && !is_of_ring(origin) && has_parts();
     for (const Record& record : batch.records()) {
         // Of such a node it is older than each answer, but the part is not blank any more.
