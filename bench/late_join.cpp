@@ -128,7 +128,7 @@ void check_bank(const Options& options, const std::byte* bank) {
 
 /// Series: joins, in ms; spent, the seconds away and joining.
 void join_again_and_again(const Options& options, const std::string& name, Shared& shared,
-                          bench::Results& results) {
+                          tools::Results& results) {
     std::vector<double> joins_ms;
     double away_s = 0, joining_s = 0;
     for (unsigned i = 0; i < options.joins; ++i) {
@@ -149,9 +149,9 @@ void join_again_and_again(const Options& options, const std::string& name, Share
     results.put("spent", {away_s, joining_s});
 }
 
-void print(const Options& options, const Shared& shared, const bench::Results& results) {
+void print(const Options& options, const Shared& shared, const tools::Results& results) {
     const auto series = results.all();
-    const bench::Percentiles ms(series.at("joins"));
+    const tools::Percentiles ms(series.at("joins"));
     double writes[2] = {}, pause_ms[2] = {};
     for (const unsigned state : {kAway, kJoining}) {
         for (const Tally& tally : shared.writers) {
@@ -171,12 +171,12 @@ void print(const Options& options, const Shared& shared, const bench::Results& r
 }
 
 void measure(const Options& options) {
-    bench::GroupOptions group;
+    tools::GroupOptions group;
     group.link = "udp";
     group.deadline_s = 1e6;  // as many joins as one asks for
-    bench::Results results;
-    const bench::Common<Shared> shared;
-    run_processes(group, options.writers + 1, results, [&](unsigned id, const std::string& name) {
+    tools::Results results;
+    const tools::Common<Shared> shared;
+    run_processes(group, options.writers + 1, [&](unsigned id, const std::string& name) {
         if (id < options.writers) return write_on(options, name, *shared, id);
         while (shared->ready < options.writers)
             std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Step:
-    """One measurement: see bench/harness/steps.hpp."""
+    """One measurement: see tools/measure/rhythms.hpp."""
     rhythm: str
     bytes: int = 0
     count: int = 1

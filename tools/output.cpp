@@ -135,4 +135,16 @@ std::string Table::text(std::size_t indent) const {
     return result;
 }
 
+std::string Table::markdown() const {
+    std::string result;
+    const auto add_row = [&](const std::vector<std::string>& row) {
+        for (const auto& cell : row) result += "| " + cell + " ";
+        result += "|\n";
+    };
+    add_row(heading_);
+    add_row(std::vector<std::string>(heading_.size(), "---"));
+    for (const auto& row : rows_) add_row(row);
+    return result;
+}
+
 }  // namespace tools

@@ -48,6 +48,7 @@ public:
     void add(std::vector<std::string> row);
     bool empty() const { return rows_.empty(); }
     std::string text(std::size_t indent = 0) const;
+    std::string markdown() const;
 
 private:
     std::vector<std::string> heading_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/harness/processes.hpp"
+#include "bench/harness/harness.hpp"
 #include "tools/measure/samples.hpp"
+#include "tools/processors.hpp"
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -26,15 +26,6 @@ std::vector<std::string> list_of(const char* name, const char* otherwise) {
     return words;
 }
 
-std::vector<int> allowed_cpus() {
-    cpu_set_t set;
-    require(sched_getaffinity(0, sizeof set, &set) == 0, "cannot read the CPU affinity");
-    std::vector<int> allowed;
-    for (int cpu = 0; cpu < CPU_SETSIZE && allowed.size() < 2; ++cpu)
-        if (CPU_ISSET(std::size_t(cpu), &set)) allowed.push_back(cpu);
-    return allowed;
-}
-
 std::vector<std::string> scratch_files;
 volatile std::sig_atomic_t may_leave = 0;
 
@@ -53,19 +44,15 @@ std::string setting(const char* name, const std::string& otherwise) {
     return value == nullptr ? otherwise : value;
 }
 
-void fail(const std::string& complaint) {
-    throw std::runtime_error(complaint);
-}
-
-void tell(const Step& step, int ranks, const Series& sorted, double share, double less,
+void tell(const Step& step, int ranks, const Times& sorted, double part, double less,
           const Numbers& more) {
     std::printf("{\"rhythm\":\"%s\",\"bytes\":%zu,\"count\":%zu,\"ranks\":%d,\"samples\":%zu",
                 step.rhythm.c_str(), step.bytes, step.count, ranks, sorted.size());
     constexpr std::pair<const char*, double> kTold[] = {{"min", 0},  {"p10", .1},  {"p50", .5},
                                                         {"p90", .9}, {"p99", .99}, {"p999", .999},
                                                         {"max", 1}};
-    for (const auto& [name, part] : kTold)
-        std::printf(",\"%s_ns\":%.1f", name, quantile(sorted, part) * share - less);
+    for (const auto& [name, share] : kTold)
+        std::printf(",\"%s_ns\":%.1f", name, tools::quantile(sorted, share) * part - less);
     if (less != 0) std::printf(",\"less_ns\":%.1f", less);
     for (const auto& [name, number] : more) std::printf(",\"%s\":%.3f", name.c_str(), number);
     std::printf("}\n");
@@ -75,9 +62,9 @@ void tell(const Step& step, int ranks, const Series& sorted, double share, doubl
 Setup Setup::read(int argc, char** argv) {
     Setup setup;
     for (const std::string& cpu : list_of("BENCH_CPUS", "")) {
-        if (cpu != "any") setup.cpus.push_back(std::stoi(cpu));
+        if (cpu != "any") setup.cpus.push_back(unsigned(std::stoul(cpu)));
     }
-    if (setting("BENCH_CPUS", "").empty()) setup.cpus = allowed_cpus();
+    if (setting("BENCH_CPUS", "").empty()) setup.cpus = tools::usable_processors();
     setup.ranks = std::stoi(setting("BENCH_RANKS", "2"));
     setup.variant = setting("BENCH_VARIANT", "");
     setup.interface = setting("BENCH_INTERFACE", "lo");
@@ -91,10 +78,8 @@ Setup Setup::read(int argc, char** argv) {
 
 void Setup::pin(int rank) const {
     if (cpus.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(std::size_t(cpus[std::size_t(rank) % cpus.size()]), &set);
-    require(sched_setaffinity(0, sizeof set, &set) == 0, "cannot pin to a CPU of BENCH_CPUS");
+    require(tools::bind_to({cpus[std::size_t(rank) % cpus.size()]}),
+            "cannot pin to a CPU of BENCH_CPUS");
 }
 
 void Setup::enter_host(int rank) const {
@@ -124,41 +109,6 @@ std::optional<Step> StepSource::next() {
     if (!words || step.count == 0) fail("not a step: " + line);
     words >> step.more;
     return step;
-}
-
-void* shared_memory(std::size_t bytes) {
-    void* const place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    require(place != MAP_FAILED, "no shared memory");
-    return place;
-}
-
-void Meeting::wait_for_others(int rank, const Poll& poll) {
-    constexpr int kSpins = 1000;
-    const std::uint32_t mine = arrived_[rank].fetch_add(1) + 1;
-    for (int other = 0; other < ranks_; ++other) {
-        for (int turn = 0; std::int32_t(arrived_[other].load() - mine) < 0; ++turn) {
-            if (poll) poll();
-            turn < kSpins ? relax() : static_cast<void>(sched_yield());
-        }
-    }
-}
-
-void Meeting::share(int rank, std::uint64_t& word, const Poll& poll) {
-    if (rank == 0) word_ = word;
-    wait_for_others(rank, poll);
-    word = word_;
-    wait_for_others(rank, poll);
-}
-
-std::string Meeting::exchange(int rank, const std::string& mine) {
-    require(mine.size() <= kLetterBytes, "an address too long for the meeting page");
-    std::memcpy(letter_[rank], mine.data(), mine.size());
-    length_[rank] = mine.size();
-    wait_for_others(rank);
-    std::string theirs(letter_[1 - rank], length_[1 - rank]);
-    wait_for_others(rank);
-    return theirs;
 }
 
 std::string scratch_file(const std::string& name) {

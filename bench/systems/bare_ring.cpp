@@ -6,7 +6,9 @@
 //
 // The variant is a message's alignment: 64 starts each on a line of its own, which is best for one
 // message to and fro; 16 puts several into a line, which is best in a stream.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
+
+#include <array>
 
 namespace {
 
@@ -18,8 +20,8 @@ constexpr std::size_t told_each = ring_bytes / 4;
 constexpr std::uint32_t wrap = ~std::uint32_t{0};  // a length: the next message is at the beginning
 
 struct Ring {
-    alignas(kCacheLine) std::byte bytes[ring_bytes];
-    alignas(kCacheLine) std::atomic<std::uint64_t> taken{0};
+    alignas(kLineBytes) std::byte bytes[ring_bytes];
+    alignas(kLineBytes) std::atomic<std::uint64_t> taken{0};
 };
 
 /// The header says that its message is there: sequence above, length below.
@@ -61,7 +63,7 @@ private:
         std::memcpy(out_.bytes + sent_ % ring_bytes + sizeof(std::uint64_t), from, size);
         post(std::uint32_t(size), room);
         // The next message's first lines, while nobody waits for them.
-        for (std::size_t line = 0; line < std::min(room, 16 * kCacheLine); line += kCacheLine)
+        for (std::size_t line = 0; line < std::min(room, 16 * kLineBytes); line += kLineBytes)
             __builtin_prefetch(out_.bytes + (sent_ + line) % ring_bytes, 1);
     }
 
@@ -74,7 +76,7 @@ private:
     void await_room(std::size_t room) {
         while (sent_ + room - known_taken_ > ring_bytes) {
             known_taken_ = out_.taken.load(std::memory_order_acquire);
-            if (sent_ + room - known_taken_ > ring_bytes) relax();
+            if (sent_ + room - known_taken_ > ring_bytes) cpu_relax();
         }
     }
 
@@ -91,7 +93,7 @@ private:
         while ((header = header_at(in_, received_ % ring_bytes).load(std::memory_order_acquire)) >>
                    32 !=
                takes_)
-            relax();
+            cpu_relax();
         return std::uint32_t(header);
     }
 
@@ -111,7 +113,8 @@ private:
 }  // namespace
 
 int bench::measure(const Setup& setup) {
-    Ring* const rings = shared<Ring>(2);
+    const Common<std::array<Ring, 2>> common;
+    Ring* const rings = common->data();
     if (setup.variant == "64")
         return measure_ranks(
             setup, [&](int r, Meeting&) { return RingChannel<64>(rings[r], rings[1 - r]); });

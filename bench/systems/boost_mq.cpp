@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Boost.Interprocess message_queue: one queue per direction, the receiver spins on try_receive.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <boost/interprocess/ipc/message_queue.hpp>
 #include <boost/version.hpp>
@@ -13,7 +13,7 @@ using boost::interprocess::message_queue;
 
 /// Every poll takes the queue's lock, so a receiver that polls without pause keeps the sender out.
 void pause_between_polls() {
-    for (int i = 0; i < 8; ++i) relax();
+    for (int i = 0; i < 8; ++i) cpu_relax();
 }
 
 class QueueChannel {
@@ -21,7 +21,7 @@ public:
     QueueChannel(message_queue& out, message_queue& in) : out_(out), in_(in) {}
 
     void send(const void* data, std::size_t size) {
-        while (!out_.try_send(data, size, 0)) relax();
+        while (!out_.try_send(data, size, 0)) cpu_relax();
     }
 
     void receive(void* data, std::size_t) {

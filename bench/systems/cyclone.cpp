@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Eclipse Cyclone DDS: a reliable topic each way that keeps all, taken from in a loop.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include "word.h"
 

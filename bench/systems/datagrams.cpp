@@ -4,7 +4,7 @@
 // another, with nothing around them. To and fro one plain call each; in streams sendmmsg and
 // recvmmsg. What is lost is not sent again: a stream's windows are to fit the receiver's socket,
 // and one that has lost something takes kPatienceNs longer, which its sample shows.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -20,7 +20,7 @@ using namespace bench;
 
 constexpr const char* kGroups[] = {"239.1.2.9", "239.1.2.10"};
 constexpr std::size_t kBatch = 32;  // datagrams of one call
-constexpr double kPatienceNs = 50'000'000;
+constexpr std::int64_t kPatienceNs = 50'000'000;
 
 void check(long result, const char* what) {
     require(result >= 0, what, [] { return std::strerror(errno); });
@@ -68,7 +68,7 @@ public:
             const long got = recv(socket_, data, size, MSG_DONTWAIT | MSG_TRUNC);
             if (got == long(size)) return;
             if (got < 0 && errno != EAGAIN) check(got, "recv");
-            relax();
+            cpu_relax();
         }
     }
 
@@ -88,13 +88,13 @@ public:
             bytes[i] = {static_cast<std::byte*>(data) + i * size, size};
             calls_[i].msg_hdr = {nullptr, 0, &bytes[i], 1, nullptr, 0, 0};
         }
-        double until = now_ns() + 40 * kPatienceNs;  // for the first
+        auto until = now_ns() + 40 * kPatienceNs;  // for the first
         while (count > 0 && now_ns() < until) {
             const auto most = unsigned(std::min(count, batch));
             const int got = recvmmsg(socket_, calls_.data(), most, MSG_DONTWAIT, nullptr);
             if (got < 0 && errno != EAGAIN) check(got, "recvmmsg");
             if (got < 0) {
-                relax();
+                cpu_relax();
                 continue;
             }
             until = now_ns() + kPatienceNs;

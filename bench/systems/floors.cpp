@@ -7,7 +7,7 @@
 //          message's bytes take when nobody else has to see them
 //   futex  rank 1 sleeps in it and is woken by rank 0, which spins for the answer: what waking
 //          takes, and one cache line back
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@ namespace {
 using namespace bench;
 
 template <class Word>
-struct alignas(kCacheLine) Line {
+struct alignas(kLineBytes) Line {
     std::atomic<Word> word{0};
 };
 struct Lines {
@@ -38,14 +38,14 @@ public:
     }
     void receive(void* data, std::size_t size) {
         std::uint64_t word;
-        while ((word = lines_.ball.word.load(std::memory_order_acquire)) == last_) relax();
+        while ((word = lines_.ball.word.load(std::memory_order_acquire)) == last_) cpu_relax();
         last_ = word;
         word >>= 1;
         std::memcpy(data, &word, std::min(size, sizeof word));
     }
     void barrier() {
         lines_.arrived[rank_].word.store(++epoch_, std::memory_order_release);
-        while (lines_.arrived[1 - rank_].word.load(std::memory_order_acquire) < epoch_) relax();
+        while (lines_.arrived[1 - rank_].word.load(std::memory_order_acquire) < epoch_) cpu_relax();
     }
 
 private:
@@ -79,7 +79,7 @@ public:
     }
     void receive(void* data, std::size_t) {
         while (in_.word.load(std::memory_order_acquire) == seen_)
-            rank_ == 0 ? relax() : call(in_, FUTEX_WAIT, seen_);
+            rank_ == 0 ? cpu_relax() : call(in_, FUTEX_WAIT, seen_);
         ++seen_;
         std::memcpy(data, &number_, sizeof number_);  // what the other one would have sent back
     }
@@ -99,7 +99,8 @@ private:
 }  // namespace
 
 int bench::measure(const Setup& setup) {
-    Lines& lines = *shared<Lines>();
+    const Common<Lines> common;
+    Lines& lines = *common;
     if (setup.variant == "copy")
         return measure_ranks(setup, [](int, Meeting&) { return CopyChannel(); });
     if (setup.variant == "futex")

@@ -51,7 +51,7 @@ public:
           network_(*process_, {.is_quiet = true, .window = std::uint16_t(way.to_one)}),
           fm1_(network_, {.slots = Fm1::kDefaultSlots, .queue = way.places, .to_one = way.to_one}) {
         network_.set_layers(fm1_, nothing_);
-        check_bbp(bbp_barrier());
+        checked(bbp_barrier());
     }
     ~WindowsChannel() { fm1_.settle(process_->endpoint().deadline_in(1'000'000'000)); }
 

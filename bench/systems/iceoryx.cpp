@@ -2,7 +2,7 @@
 //
 // iceoryx: publisher and subscriber in each direction; loaned chunks, written and read in place.
 // RouDi, its daemon, must be running.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <iceoryx_hoofs/log/logmanager.hpp>
 #include <iceoryx_posh/popo/untyped_publisher.hpp>

@@ -2,7 +2,7 @@
 //
 // A provider of libfabric's, by variant: FI_MSG on a reliable datagram endpoint, completion queues
 // polled.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any MPI: compiled once with each implementation found and started by that one's launcher.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <mpi.h>
 
@@ -99,15 +99,15 @@ int rank_before_init() {
 
 int bench::measure(const Setup& setup) {
     setup.enter_host(rank_before_init());
-    const double began = now_ns();
+    const auto began = now_ns();
     MPI_Init(nullptr, nullptr);
-    const double start = now_ns() - began;
+    const auto start = double(now_ns() - began);
     const int rank = of_world(MPI_Comm_rank), ranks = of_world(MPI_Comm_size);
     // Only now: threads that the MPI has started are to run where there is room.
     setup.pin(rank);
     MpiChannel channel(rank, ranks);
     try {
-        Steps(channel, rank, ranks, nullptr).take_all(StepSource(setup, rank), start);
+        take_steps(setup, channel, rank, ranks, nullptr, start);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         MPI_Abort(MPI_COMM_WORLD, 1);

@@ -8,7 +8,7 @@
 //   relay            the floor: rank 1 is a bare relay over two cache lines; `call` is a copy as
 //                    mu_send_DMA makes it, into memory that another processor has read since it was
 //                    written
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include "ports/munet/daemon.hpp"
 #include "ports/munet/munet.h"
@@ -23,7 +23,7 @@ using namespace bench;
 
 constexpr std::size_t kLongBytes = 65536;
 
-struct alignas(kCacheLine) Line {
+struct alignas(kLineBytes) Line {
     std::atomic<std::uint64_t> word{0};
 };
 struct Shared {
@@ -38,7 +38,7 @@ public:
     explicit Served(Shared& shared) : shared_(shared) {}
     void finish() {
         shared_.stop.word = 1;
-        while (shared_.stop.word != 0) relax();
+        while (shared_.stop.word != 0) cpu_relax();
     }
 
 protected:
@@ -63,10 +63,10 @@ public:
     }
     void settle(std::size_t size) {
         if (size < kLongBytes) {
-            while (shared_.arrived.word.load(std::memory_order_acquire) != number_) relax();
+            while (shared_.arrived.word.load(std::memory_order_acquire) != number_) cpu_relax();
         } else {
             shared_.asked.word = number_;
-            while (shared_.read.word != number_) relax();
+            while (shared_.read.word != number_) cpu_relax();
         }
     }
     void serve() {
@@ -80,7 +80,7 @@ public:
                 std::memcpy(mine_.data(), shared_.copies[copy % 4], kLongBytes);
                 shared_.read.word = copy;
             } else {
-                relax();
+                cpu_relax();
             }
         });
     }
@@ -101,11 +101,11 @@ public:
             config.driver.path = path;
             config.spin = true;
             daemon_ = std::make_unique<ports::munet::Daemon>(config, nullptr);
-            meeting.wait_for_others(rank);
+            meeting.meet();
             serve();
             return;
         }
-        meeting.wait_for_others(rank);
+        meeting.meet();
         setenv("RMEM_MUNET", path.c_str(), 1);
         const std::size_t room = is_long ? 64 * kLongBytes : kLongBytes;
         out_ = open(is_long ? 4 * kLongBytes : 4096, room), in_ = open(4096, room);
@@ -129,7 +129,7 @@ public:
     void settle(std::size_t size) {
         std::uint64_t found = number_;
         void* const to = size < kLongBytes ? &found : static_cast<void*>(text_.data());
-        while (mu_recv(in_, to, std::max(size, sizeof found), nullptr) == -EAGAIN) relax();
+        while (mu_recv(in_, to, std::max(size, sizeof found), nullptr) == -EAGAIN) cpu_relax();
         require(found == number_, "a message came out of order");
     }
     void serve() {
@@ -156,7 +156,8 @@ private:
 }  // namespace
 
 int bench::measure(const Setup& setup) {
-    Shared& memory = *shared<Shared>();
+    const Common<Shared> common;
+    Shared& memory = *common;
     if (setup.variant == "relay")
         return measure_ranks(setup, [&](int, Meeting&) { return RelayChannel(memory); });
     const std::string path = scratch_file("munet.sock");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nanomsg: a PAIR over ipc (a Unix-domain socket, served by a worker thread in each process).
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <nanomsg/nn.h>
 #include <nanomsg/pair.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NORM (RFC 5740): each rank sends a stream to the group and receives the other's.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <normApi.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OpenPGM: PGM (RFC 3208) in UDP, each rank a source and a receiver of the group.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 // Its C headers name parameters `restrict`.
 #define restrict __restrict
@@ -62,7 +62,7 @@ public:
             check(status != PGM_IO_STATUS_ERROR && status != PGM_IO_STATUS_RESET, "pgm_recv",
                   error);
             if (status != PGM_IO_STATUS_NORMAL) got = 0;
-            if (got == 0) relax();
+            if (got == 0) cpu_relax();
         }
         require(got == size, "a message of another size");
     }

@@ -49,7 +49,7 @@ void hand_over(void* data, std::size_t size) {
 
 struct Port : Unique {
     Port(const Setup&, int rank) : peer(1 - rank) {}
-    static void barrier() { check_bbp(bbp_barrier()); }
+    static void barrier() { checked(bbp_barrier()); }
     int peer;
 };
 
@@ -69,7 +69,7 @@ std::size_t awaited_bytes;
 template <std::size_t number>
 int on_stream(FM_stream* stream, unsigned) {
     asm volatile("" : : "i"(number));
-    alignas(kCacheLine) static std::byte into[kMost];
+    alignas(kLineBytes) static std::byte into[kMost];
     FM_receive(into, stream, unsigned(awaited_bytes));
     std::memcpy(&arrived.word, into, sizeof arrived.word);
     ++arrived.messages;
@@ -197,7 +197,7 @@ public:
         dpmmap_t pool{nullptr, kPoolBytes};
         if (setup.variant == "dp_pool")
             require(dp_mmap(fd_, &pool) >= 0, "dp_mmap", [] { return std::strerror(errno); });
-        check_bbp(bbp_barrier());
+        checked(bbp_barrier());
         dp_target(fd_, peer, 1);
     }
     ~Dp() { dp_close(fd_); }
@@ -228,7 +228,7 @@ class PortChannel : Joined, public System {
 public:
     PortChannel(const Setup& setup, const std::string& ring, int rank)
         : Joined(setup, ring, rank), System(setup, rank) {
-        check_bbp(bbp_barrier());
+        checked(bbp_barrier());
     }
     ~PortChannel() { bbp_barrier(); }
 };

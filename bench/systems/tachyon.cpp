@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tachyon, whose sources are given to CMake: a bus for each direction, both ends spin.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <tachyon.h>
 
@@ -71,7 +71,7 @@ private:
         void* place;
         while ((place = tachyon_acquire_tx(out_, size)) == nullptr) {
             finish_sends();
-            relax();
+            cpu_relax();
         }
         std::memcpy(place, from, size);
         check(tachyon_commit_tx(out_, size, 1), "tachyon_commit_tx");

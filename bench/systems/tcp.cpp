@@ -3,7 +3,7 @@
 // Plain TCP between the two ranks, as a program writes it that wants answers soon: TCP_NODELAY, one
 // call for each message, and both sides poll. What a reliable way over the network takes when the
 // host does all of it.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -31,12 +31,12 @@ public:
             setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
             check(bind(made, address, sizeof place), "bind");
             check(listen(made, 1), "listen");
-            meeting.wait_for_others(rank);
+            meeting.meet();
             socket_ = accept(made, nullptr, nullptr);
             check(socket_, "accept");
             close(made);
         } else {
-            meeting.wait_for_others(rank);
+            meeting.meet();
             check(connect(made, address, sizeof place), "connect");
             socket_ = made;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // UCX: tagged messages of UCP; UCX_TLS in the environment chooses shared memory.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <ucp/api/ucp.h>
 
@@ -18,7 +18,7 @@ void check(ucs_status_t status, const char* what) {
 
 class UcxChannel : Unique {
 public:
-    UcxChannel(int rank, Meeting& meeting) : rank_(rank), meeting_(meeting) {
+    UcxChannel(int rank, Meeting& meeting) : meeting_(meeting) {
         ucp_params_t params{};
         params.field_mask = UCP_PARAM_FIELD_FEATURES;
         params.features = UCP_FEATURE_TAG;
@@ -41,7 +41,7 @@ public:
     ~UcxChannel() {
         const ucp_request_param_t param{};
         wait(ucp_ep_close_nbx(endpoint_, &param));
-        meeting_.wait_for_others(rank_);
+        meeting_.meet();
         ucp_worker_destroy(worker_);
         ucp_cleanup(context_);
     }
@@ -76,7 +76,6 @@ private:
         ucp_request_free(request);
     }
 
-    int rank_;
     Meeting& meeting_;
     ucp_context_h context_ = nullptr;
     ucp_worker_h worker_ = nullptr;

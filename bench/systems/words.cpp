@@ -7,7 +7,7 @@
 //             model's shortest propagation, which no way may be below.
 //   bridged   `relay`: from a node of one ring to a node of another, both rank 0's, over the
 //             `rmem bridge` that the runner has started; it and this process need a processor each
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include "billboard/bbp.h"
 #include "rmem/base/environment_variable.hpp"

@@ -2,7 +2,7 @@
 //
 // ZeroMQ: a PAIR over ipc (a Unix-domain socket, served by an I/O thread in each process), or, by
 // variant, tcp.
-#include "bench/harness/steps.hpp"
+#include "bench/harness/harness.hpp"
 
 #include <zmq.h>
 

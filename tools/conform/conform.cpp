@@ -105,13 +105,12 @@ bool run_own_ring(const ConformOptions& options) {
     if (plan.floor_ns == 0 && options.link == "ring" && !options.timing.empty())
         plan.floor_ns = floor_of(options);
 
-    bench::GroupOptions group;
+    GroupOptions group;
     group.ranks = options.nodes;
     group.link = options.link;
     group.timing = options.timing;
     group.deadline_s = options.deadline_s;
-    bench::Results none;
-    const bench::Common<bool> is_broken;
+    const Common<bool> is_broken;
     // The last member comes late: when the first one has begun.
     std::array<int, 2> begun{};
     if (::pipe(begun.data()) != 0) throw rmem::Error(rmem::Errc::system, "no pipe to be had");
@@ -119,7 +118,7 @@ bool run_own_ring(const ConformOptions& options) {
     const std::string faults = "RMEM_FAULTS=" + options.faults;
     const std::array<const char*, 2> settings{options.faults.empty() ? nullptr : faults.c_str(),
                                               nullptr};
-    bench::run_processes(group, options.nodes, none, [&](unsigned member, const std::string&) {
+    run_processes(group, options.nodes, [&](unsigned member, const std::string&) {
         char sign = 0;
         if (member != 0 && member + 1 == options.nodes && ::read(begun[0], &sign, 1) != 1)
             throw rmem::Error(rmem::Errc::system, "member 0 cannot be heard");

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem bench`: measures the billboard beside the machine's own limit.
 
+#include "tools/measure/bench.hpp"
 #include "billboard/boards/layout.hpp"
 #include "rmem/ring/config.hpp"
 #include "tools/commands.hpp"
-#include "tools/json.hpp"
-#include "tools/measure/bench_memory.hpp"
-#include "tools/measure/bench_sizes.hpp"
 #include "tools/measure/figures.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
@@ -50,13 +48,12 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
-using Series = std::map<std::string, std::vector<double>>;
-using Measure = void (*)(const bench::GroupOptions&, const bench::Plan&, bench::Results&);
+using Measure = void (*)(const GroupOptions&, const Plan&, Results&);
 
 struct BenchOptions {
     std::string figure;
-    bench::GroupOptions group;
-    bench::Plan plan;
+    GroupOptions group;
+    Plan plan;
     MemoryOptions memory;
     SizesOptions sizes;
     std::string most_block;
@@ -69,40 +66,28 @@ constexpr std::size_t kSizesRounds = 30;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  ///< each rank has it twice
 
 Measure measure_of(const std::string& figure) {
-    if (figure == "floor") return bench::measure_floor;
-    if (figure == "pingpong") return bench::measure_pingpong;
-    if (figure == "rate") return bench::measure_rate;
-    if (figure == "bandwidth") return bench::measure_bandwidth;
-    if (figure == "mcast") return bench::measure_mcast;
-    if (figure == "barrier") return bench::measure_barrier;
-    return bench::measure_any;
+    if (figure == "floor") return measure_floor;
+    if (figure == "pingpong") return measure_pingpong;
+    if (figure == "rate") return measure_rate;
+    if (figure == "bandwidth") return measure_bandwidth;
+    if (figure == "mcast") return measure_mcast;
+    if (figure == "barrier") return measure_barrier;
+    return measure_any;
 }
 
 std::string ns(double value) {
     return fmt::format("{:.1f}", value);
 }
 
-/// Round by round, since both halves of a round met the same machine.
-std::vector<double> pairwise(const std::vector<double>& a, const std::vector<double>& b,
-                             bool ratio) {
-    std::vector<double> result;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-        result.push_back(ratio ? a[i] / b[i] : a[i] - b[i]);
-    }
-    return result;
-}
-
 nlohmann::json summary(const Series& series) {
     nlohmann::json all = nlohmann::json::object();
     for (const auto& [name, values] : series) {
-        const bench::Percentiles p(values);
-        all[name] = {{"samples", p.samples}, {"p50_ns", p.p50},   {"p90_ns", p.p90},
-                     {"p99_ns", p.p99},      {"p999_ns", p.p999}, {"max_ns", p.max}};
+        all[name] = percentiles_json(values);
         if (series.contains("floor") && name != "floor" &&
             values.size() == series.at("floor").size()) {
-            all[name]["ratio_to_floor"] = bench::median(pairwise(values, series.at("floor"), true));
-            all[name]["above_floor_ns"] =
-                bench::median(pairwise(values, series.at("floor"), false));
+            const auto& floor = series.at("floor");
+            all[name]["ratio_to_floor"] = median_ratio(values, floor);
+            all[name]["above_floor_ns"] = median_of_rounds(values, floor, std::minus<>());
         }
     }
     return all;
@@ -113,7 +98,7 @@ std::string table(const Series& series) {
                 ">- floor ns"});
     const nlohmann::json all = summary(series);
     for (const auto& [name, values] : series) {
-        const bench::Percentiles p(values);
+        const Percentiles p(values);
         const auto& said = all[name];
         const bool compared = said.contains("ratio_to_floor");
         rows.add({name, std::to_string(p.samples), ns(p.p50), ns(p.p90), ns(p.p99), ns(p.p999),
@@ -125,15 +110,15 @@ std::string table(const Series& series) {
 }
 
 std::string bandwidth_note(const Series& series) {
-    const double one = bench::median(pairwise(series.at("memcpy"), series.at("view"), true));
-    const double two = bench::median(pairwise(series.at("pipelined"), series.at("stream"), true));
+    const double one = median_ratio(series.at("memcpy"), series.at("view"));
+    const double two = median_ratio(series.at("pipelined"), series.at("stream"));
     return fmt::format(
         "stream ÷ two pipelined memcpys: {:.2f}\nread in place ÷ one memcpy: {:.2f}\n", two, one);
 }
 
 /// Of the processors that this process may run on.
 void check_processors(const std::vector<unsigned>& wanted) {
-    const auto allowed = bench::allowed_processors();
+    const auto allowed = usable_processors();
     for (const unsigned processor : wanted) {
         if (std::find(allowed.begin(), allowed.end(), processor) != allowed.end()) continue;
         throw UsageError(fmt::format(
@@ -145,7 +130,7 @@ void check_processors(const std::vector<unsigned>& wanted) {
 
 /// What each rank would say one after the other, said once and before there are any.
 void check(const BenchOptions& options) {
-    const bench::GroupOptions& group = options.group;
+    const GroupOptions& group = options.group;
     rmem::RingConfig config;
     try {
         config.link = rmem::parse_link(group.link);
@@ -201,7 +186,7 @@ void run(BenchOptions options) {
         options.memory.plan.samples = std::min(options.plan.samples, options.memory.plan.samples);
         return bench_memory(options.group, options.memory, options.json);
     }
-    bench::Results results;
+    Results results;
     measure_of(options.figure)(options.group, options.plan, results);
     const Series series = results.all();
     if (options.json) {
@@ -220,6 +205,12 @@ void run(BenchOptions options) {
 }
 
 }  // namespace
+
+nlohmann::json percentiles_json(const std::vector<double>& values) {
+    const Percentiles p(values);
+    return {{"samples", p.samples}, {"p50_ns", p.p50},   {"p90_ns", p.p90},
+            {"p99_ns", p.p99},      {"p999_ns", p.p999}, {"max_ns", p.max}};
+}
 
 void add_bench(cli::App& app) {
     auto options = std::make_shared<BenchOptions>();

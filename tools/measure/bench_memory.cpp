@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/measure/bench_memory.hpp"
-
-#include "tools/json.hpp"
+#include "tools/measure/bench.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
 
-#include <map>
-
 namespace tools {
 
 namespace {
-
-using Series = std::map<std::string, std::vector<double>>;
 
 struct Setting {
     std::string link, timing;
 };
 
-std::vector<Setting> settings_of(const bench::GroupOptions& group, const MemoryOptions& options) {
+std::vector<Setting> settings_of(const GroupOptions& group, const MemoryOptions& options) {
     if (!options.all_links) return {{group.link, group.timing}};
     return {{"direct", ""},
             {"ring", "none"},
@@ -51,56 +45,37 @@ const std::vector<double>* floor_of(const Series& series, const std::string& nam
 }
 
 std::vector<std::string> row_of(const Series& series, const std::string& name) {
-    const bench::Percentiles p(series.at(name));
+    const Percentiles p(series.at(name));
     const auto* floor = is_floor(name) ? nullptr : floor_of(series, name);
-    const double floor_ns = floor != nullptr ? bench::median(*floor) : 0;
-    return {name,
-            std::to_string(p.samples),
-            bench::number(p.p50),
-            bench::number(p.p90),
-            bench::number(p.p99),
-            bench::number(p.p999),
-            bench::number(p.max),
-            floor_ns > 0 ? fmt::format("{:.2f}", p.p50 / floor_ns) : ""};
+    const double floor_ns = floor != nullptr ? median(*floor) : 0;
+    return {name,          std::to_string(p.samples),
+            number(p.p50), number(p.p90),
+            number(p.p99), number(p.p999),
+            number(p.max), floor_ns > 0 ? fmt::format("{:.2f}", p.p50 / floor_ns) : ""};
 }
-
-const std::vector<std::string> kHeading = {"case", ">samples", ">p50 ns", ">p90",
-                                           ">p99", ">p99.9",   ">max",    ">÷ floor"};
 
 std::string text_of(const Series& series, const std::vector<std::string>& names, bool page) {
-    Table rows(kHeading);
-    std::string lines =
-        "| case | samples | p50 ns | p90 | p99 | p99.9 | max | ÷ floor |\n"
-        "|---|---|---|---|---|---|---|---|\n";
-    for (const std::string& name : names) {
-        const auto row = row_of(series, name);
-        if (!page) rows.add(row);
-        for (const std::string& cell : row) lines += "| " + cell + " ";
-        lines += "|\n";
-    }
-    return page ? lines : rows.text();
+    Table rows({"case", ">samples", ">p50 ns", ">p90", ">p99", ">p99.9", ">max", ">÷ floor"});
+    for (const std::string& name : names) rows.add(row_of(series, name));
+    return page ? rows.markdown() : rows.text();
 }
 
-nlohmann::json percentiles_json(const Series& series) {
+nlohmann::json series_json(const Series& series) {
     nlohmann::json all = nlohmann::json::object();
-    for (const auto& [name, values] : series) {
-        const bench::Percentiles p(values);
-        all[name] = {{"samples", p.samples}, {"p50_ns", p.p50},   {"p90_ns", p.p90},
-                     {"p99_ns", p.p99},      {"p999_ns", p.p999}, {"max_ns", p.max}};
-    }
+    for (const auto& [name, values] : series) all[name] = percentiles_json(values);
     return all;
 }
 
 }  // namespace
 
-void bench_memory(const bench::GroupOptions& group, const MemoryOptions& options, bool json) {
+void bench_memory(const GroupOptions& group, const MemoryOptions& options, bool json) {
     nlohmann::json all = nlohmann::json::array();
     for (const Setting& setting : settings_of(group, options)) {
-        bench::GroupOptions one = group;
+        GroupOptions one = group;
         one.link = setting.link;
         one.timing = setting.timing;
-        bench::Results results;
-        bench::measure_memory(one, options.plan, results);
+        Results results;
+        measure_memory(one, options.plan, results);
         const Series series = results.all();
         const std::string named =
             setting.timing.empty() ? setting.link : setting.link + ", " + setting.timing;
@@ -110,7 +85,7 @@ void bench_memory(const bench::GroupOptions& group, const MemoryOptions& options
                            {"timing", setting.timing},
                            {"nodes", one.ranks},
                            {"busy", options.plan.busy},
-                           {"series", percentiles_json(series)}});
+                           {"series", series_json(series)}});
             continue;
         }
         show(fmt::format("\n{}{}: {} nodes, {} busy processes; ns\n\n", options.page ? "## " : "",

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/measure/bench_sizes.hpp"
-
 #include "rmem/ring/config.hpp"
-#include "tools/json.hpp"
+#include "tools/measure/bench.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
@@ -10,21 +8,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 namespace tools {
 
 namespace {
-
-using Series = std::map<std::string, std::vector<double>>;
 
 // A wire is a thousand times slower than a bank that all share, and many ranks share its room.
 constexpr std::size_t kMostOnDirect = std::size_t{1} << 20, kMostElsewhere = std::size_t{1} << 16;
 constexpr std::size_t kRoundsElsewhere = 10, kInRoundElsewhere = 32;
 constexpr std::size_t kMostSizes = 50;
 
-bench::SizesPlan plan_of(const bench::GroupOptions& group, const SizesOptions& options) {
-    bench::SizesPlan plan;
+SizesPlan plan_of(const GroupOptions& group, const SizesOptions& options) {
+    SizesPlan plan;
     const bool is_direct = group.link == "direct";
     plan.rounds = options.rounds;
     if (!is_direct) {
@@ -41,10 +36,9 @@ bench::SizesPlan plan_of(const bench::GroupOptions& group, const SizesOptions& o
         throw UsageError(
             fmt::format("--sizes are {}; give at most {}", plan.sizes.size(), kMostSizes));
     if (plan.sizes.empty())
-        plan.sizes =
-            bench::usual_sizes(is_direct && group.ranks == 2 ? kMostOnDirect : kMostElsewhere);
+        plan.sizes = usual_sizes(is_direct && group.ranks == 2 ? kMostOnDirect : kMostElsewhere);
     plan.rhythms = options.rhythms;
-    if (plan.rhythms.empty()) plan.rhythms = bench::rhythms_of(group.ranks);
+    if (plan.rhythms.empty()) plan.rhythms = rhythms_of(group.ranks);
     return plan;
 }
 
@@ -53,70 +47,46 @@ const char* floor_of(const std::string& rhythm) {
     return rhythm == "pingpong" ? "hop" : rhythm == "stream" ? "memcpy" : nullptr;
 }
 
-/// Round by round, since all of a round met the same machine.
-double ratio(const std::vector<double>& ours, const std::vector<double>& floor) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < std::min(ours.size(), floor.size()); ++i)
-        ratios.push_back(ours[i] / floor[i]);
-    return bench::median(ratios);
-}
-
-std::vector<std::string> heading_of(const bench::SizesPlan& plan) {
-    std::vector<std::string> heading = {"bytes"};
+std::vector<std::string> heading_of(const SizesPlan& plan) {
+    std::vector<std::string> heading = {">bytes"};
     for (const std::string& rhythm : plan.rhythms) {
         const char* floor = floor_of(rhythm);
-        if (floor != nullptr) heading.emplace_back(floor);
-        heading.push_back(rhythm);
-        if (floor != nullptr) heading.emplace_back("÷");
+        if (floor != nullptr) heading.push_back(std::string(">") + floor);
+        heading.push_back(">" + rhythm);
+        if (floor != nullptr) heading.emplace_back(">÷");
     }
     return heading;
 }
 
-std::vector<std::string> row_of(const bench::SizesPlan& plan, const Series& series,
-                                std::size_t bytes) {
+std::vector<std::string> row_of(const SizesPlan& plan, const Series& series, std::size_t bytes) {
     const auto of = [&](const std::string& what) -> const std::vector<double>& {
         return series.at(fmt::format("{}: {}", bytes, what));
     };
     std::vector<std::string> row = {std::to_string(bytes)};
     for (const std::string& rhythm : plan.rhythms) {
         const char* floor = floor_of(rhythm);
-        if (floor != nullptr) row.push_back(bench::number(bench::median(of(floor))));
-        row.push_back(bench::number(bench::median(of(rhythm))));
-        if (floor != nullptr) row.push_back(fmt::format("{:.2f}", ratio(of(rhythm), of(floor))));
+        if (floor != nullptr) row.push_back(number(median(of(floor))));
+        row.push_back(number(median(of(rhythm))));
+        if (floor != nullptr)
+            row.push_back(fmt::format("{:.2f}", median_ratio(of(rhythm), of(floor))));
     }
     return row;
 }
 
-std::string markdown_row(const std::vector<std::string>& cells) {
-    std::string line = "|";
-    for (const std::string& cell : cells) line += " " + cell + " |";
-    return line + "\n";
+std::string sizes_text(const SizesPlan& plan, const Series& series, bool page) {
+    Table rows(heading_of(plan));
+    for (const std::size_t bytes : plan.sizes) rows.add(row_of(plan, series, bytes));
+    return page ? rows.markdown() : rows.text();
 }
 
-std::string sizes_text(const bench::SizesPlan& plan, const Series& series, bool page) {
-    std::vector<std::string> heading = heading_of(plan);
-    std::string lines =
-        markdown_row(heading) + markdown_row(std::vector<std::string>(heading.size(), "---"));
-    for (std::string& cell : heading) cell.insert(0, ">");
-    Table rows(heading);
-    for (const std::size_t bytes : plan.sizes) {
-        const auto row = row_of(plan, series, bytes);
-        rows.add(row);
-        lines += markdown_row(row);
-    }
-    return page ? lines : rows.text();
-}
-
-nlohmann::json json_of(const bench::SizesPlan& plan, const Series& series) {
+nlohmann::json json_of(const SizesPlan& plan, const Series& series) {
     nlohmann::json all = nlohmann::json::array();
     for (const std::size_t bytes : plan.sizes) {
         nlohmann::json row = {{"bytes", bytes}};
         const std::string prefix = fmt::format("{}: ", bytes);
         for (const auto& [name, values] : series) {
             if (!name.starts_with(prefix)) continue;
-            const bench::Percentiles p(values);
-            row[name.substr(prefix.size())] = {
-                {"samples", p.samples}, {"p50_ns", p.p50}, {"p90_ns", p.p90}, {"max_ns", p.max}};
+            row[name.substr(prefix.size())] = percentiles_json(values);
         }
         all.push_back(std::move(row));
     }
@@ -125,10 +95,10 @@ nlohmann::json json_of(const bench::SizesPlan& plan, const Series& series) {
 
 }  // namespace
 
-void bench_sizes(const bench::GroupOptions& group, const SizesOptions& options, bool json) {
-    const bench::SizesPlan plan = plan_of(group, options);
-    bench::Results results;
-    bench::measure_sizes(group, plan, results);
+void bench_sizes(const GroupOptions& group, const SizesOptions& options, bool json) {
+    const SizesPlan plan = plan_of(group, options);
+    Results results;
+    measure_sizes(group, plan, results);
     const Series series = results.all();
     if (json) {
         return show_json({{"figure", "sizes"},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem demo`: four processes exchange messages through an emulated ring; then one table.
 
-#include "billboard/bbp.h"
 #include "rmem/base/clock.hpp"
 #include "tools/commands.hpp"
+#include "tools/measure/billboard_channel.hpp"
 #include "tools/measure/figures.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
@@ -40,78 +40,78 @@ struct Measured {
 };
 
 double half_median(std::vector<double> samples) {
-    return bench::median(std::move(samples));
+    return median(std::move(samples));
 }
 
 /// Every rank greets every other; rank 0 shows what came round.
-void greet(bench::RankContext& rank) {
+void greet(RankContext& rank) {
     const std::string text = fmt::format("hello from rank {}", rank.rank);
     std::vector<int> others;
     for (unsigned r = 0; r < rank.ranks; ++r) {
         if (r != rank.rank) others.push_back(static_cast<int>(r));
     }
-    bench::checked(
+    checked(
         bbp_mcast(others.data(), static_cast<int>(others.size()), text.c_str(), text.size() + 1));
     for (std::size_t i = 0; i < others.size(); ++i) {
         char heard[64];
         std::size_t len = 0;
-        const int from = bench::checked(bbp_recv(BBP_ANY, heard, sizeof heard, &len));
+        const int from = checked(bbp_recv(BBP_ANY, heard, sizeof heard, &len));
         if (rank.rank == 0) show(fmt::format("  rank 0 received from rank {}: {}\n", from, heard));
     }
-    bench::checked(bbp_barrier());
+    checked(bbp_barrier());
 }
 
 /// From the sender's clock before the multicast to the last receiver's clock after it: all
 /// processes of a host share the clock.
-double time_broadcast(bench::RankContext& rank, std::size_t samples) {
+double time_broadcast(RankContext& rank, std::size_t samples) {
     std::vector<double> times;
     int others[3] = {1, 2, 3};
     for (std::size_t i = 0; i < samples; ++i) {
-        bench::checked(bbp_barrier());
+        checked(bbp_barrier());
         std::int64_t last = 0;
         std::int64_t stamp = rmem::now_ns();
         const std::uint32_t word = 42;
         if (rank.rank == 0) {
-            bench::checked(bbp_mcast(others, 3, &word, sizeof word));
+            checked(bbp_mcast(others, 3, &word, sizeof word));
             for (int r = 0; r < 3; ++r) {
                 std::int64_t at = 0;
-                bench::checked(bbp_recv(BBP_ANY, &at, sizeof at, nullptr));
+                checked(bbp_recv(BBP_ANY, &at, sizeof at, nullptr));
                 last = std::max(last, at);
             }
             times.push_back(static_cast<double>(last - stamp));
         } else {
             std::uint32_t got = 0;
-            bench::checked(bbp_recv(0, &got, sizeof got, nullptr));
+            checked(bbp_recv(0, &got, sizeof got, nullptr));
             stamp = rmem::now_ns();
-            bench::checked(bbp_send(0, &stamp, sizeof stamp));
+            checked(bbp_send(0, &stamp, sizeof stamp));
         }
     }
-    return rank.rank == 0 ? bench::median(times) : 0;
+    return rank.rank == 0 ? median(times) : 0;
 }
 
-Measured measure(const std::string& link, const std::string& timing, const bench::Plan& plan) {
-    bench::GroupOptions options;
+Measured measure(const std::string& link, const std::string& timing, const Plan& plan) {
+    GroupOptions options;
     options.link = link;
     options.timing = timing;
     Measured measured;
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{4}}) {
-        bench::Results results;
-        bench::Plan one = plan;
+        Results results;
+        Plan one = plan;
         one.bytes = bytes;
-        bench::measure_pingpong(options, one, results);
+        measure_pingpong(options, one, results);
         const auto all = results.all();
         (bytes == 0 ? measured.one_way_0 : measured.one_way_4) = half_median(all.at("ours"));
         measured.floor = half_median(all.at("floor"));
     }
     options.ranks = 4;
-    bench::Results results;
-    bench::run_ranks(options, results, [&](bench::RankContext& rank) {
+    Results results;
+    run_ranks(options, results, [&](RankContext& rank) {
         const double broadcast = time_broadcast(rank, plan.rounds);
         if (rank.rank == 0) rank.results.put("broadcast", {broadcast});
     });
     measured.broadcast = results.all().at("broadcast").front();
-    bench::Results barrier;
-    bench::measure_barrier(options, plan, barrier);
+    Results barrier;
+    measure_barrier(options, plan, barrier);
     measured.barrier = half_median(barrier.all().at("ours"));
     return measured;
 }
@@ -121,18 +121,18 @@ std::string us(double ns) {
 }
 
 void demo(bool quick) {
-    bench::Plan plan;
+    Plan plan;
     plan.samples = 10;  // rounds are what is shown
     plan.rounds = quick ? 20 : 100;
     plan.batch = quick ? 50 : 200;
 
     show("Four processes on an emulated SCRAMNet ring (link ring, timing scramnet-burst):\n");
-    bench::GroupOptions four;
+    GroupOptions four;
     four.ranks = 4;
     four.link = "ring";
     four.timing = "scramnet-burst";
-    bench::Results none;
-    bench::run_ranks(four, none, greet);
+    Results none;
+    run_ranks(four, none, greet);
 
     show("\nMeasuring: the ring in real time …\n");
     const Measured ring = measure("ring", "scramnet-burst", plan);

@@ -2,9 +2,8 @@
 #include "tools/measure/figures.hpp"
 
 #include "rmem/base/random.hpp"
-#include "tools/measure/floor.hpp"
+#include "tools/measure/billboard_channel.hpp"
 
-#include "billboard/bbp.h"
 #include "billboard/endpoint.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/waiting/waiting.hpp"
@@ -18,7 +17,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace bench {
+namespace tools {
 
 namespace {
 
@@ -66,12 +65,6 @@ void run_singles(RankContext& rank, const char* name, std::size_t samples, doubl
     checked(bbp_barrier());
     for (double& single : singles) single = time_of(1, operation) * scale;
     if (rank.rank == 0) rank.results.put(name, singles);
-}
-
-/// Copies that no compiler leaves out.
-void copy_memory(void* to, const void* from, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
-    asm volatile("" : : "r"(to) : "memory");
 }
 
 /// Two copies through the segment, pipelined over two processors by pieces: the time of a perfect
@@ -318,7 +311,7 @@ void any_senders(const std::vector<std::unique_ptr<billboard::Endpoint>>& others
 }  // namespace
 
 void measure_any(const GroupOptions& options, const Plan& plan, Results& results) {
-    run_processes(options, 2, results, [&](unsigned process, const std::string&) {
+    run_processes(options, 2, [&](unsigned process, const std::string&) {
         const auto settings = billboard::Settings::read();
         const auto config = billboard::ring_config(rmem::Environment::read(), settings);
         const auto deadline = rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs);
@@ -330,4 +323,4 @@ void measure_any(const GroupOptions& options, const Plan& plan, Results& results
     });
 }
 
-}  // namespace bench
+}  // namespace tools

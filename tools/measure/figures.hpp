@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace bench {
+namespace tools {
 
 struct Plan {
     std::size_t samples = 100'000;  ///< singles
@@ -47,4 +47,4 @@ void measure_any(const GroupOptions& options, const Plan& plan, Results& results
 /// The floor alone: hop, memcpy.
 void measure_floor(const GroupOptions& options, const Plan& plan, Results& results);
 
-}  // namespace bench
+}  // namespace tools

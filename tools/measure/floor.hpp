@@ -12,8 +12,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
-namespace bench {
+namespace tools {
 
 /// ns of this many operations.
 template <class Operation>
@@ -21,6 +22,12 @@ double time_of(std::size_t times, Operation&& operation) {
     const std::int64_t start = rmem::now_ns();
     for (std::size_t i = 0; i < times; ++i) operation();
     return static_cast<double>(rmem::now_ns() - start);
+}
+
+/// Copies that no compiler leaves out.
+inline void copy_memory(void* to, const void* from, std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+    asm volatile("" : : "r"(to) : "memory");
 }
 
 /// Random work between receiving and sending.
@@ -78,4 +85,4 @@ private:
     Thinking thinking_;
 };
 
-}  // namespace bench
+}  // namespace tools

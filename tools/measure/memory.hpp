@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace bench {
+namespace tools {
 
 struct MemoryPlan {
     std::size_t samples = 20'000;         ///< of each case, at most
@@ -33,4 +33,4 @@ struct MemoryPlan {
 /// Series are named "quantity: case"; that of a floor "quantity: floor, what it is".
 void measure_memory(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 
-}  // namespace bench
+}  // namespace tools

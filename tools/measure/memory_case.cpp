@@ -3,19 +3,20 @@
 
 #include "rmem/base/clock.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <climits>
 #include <cstdlib>
 #include <deque>
 #include <thread>
 #include <utility>
 
-namespace bench {
+namespace tools {
 
 namespace {
 
@@ -45,34 +46,6 @@ rmem::Node open_among(unsigned nodes, Meeting& opened) {
 
 }  // namespace
 
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value) {
-    ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, value, nullptr,
-              nullptr, 0);
-}
-
-void futex_wake(std::atomic<std::uint32_t>& word) {
-    ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr,
-              nullptr, 0);
-}
-
-void Meeting::meet() {
-    Shared& s = *shared_;
-    // (1) - this acquire-load synchronizes-with the release-add (3)
-    const std::uint32_t generation = s.generation.load(std::memory_order_acquire);
-    // (2) - this acq_rel add synchronizes-with itself (2): the last knows of what all did
-    if (s.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == processes_) {
-        s.arrived.store(0, std::memory_order_relaxed);  // relaxed is enough: (3) publishes it
-        // (3) - this release-add synchronizes-with the acquire-loads (1) and (4)
-        s.generation.fetch_add(1, std::memory_order_release);
-        futex_wake(s.generation);
-        return;
-    }
-    // (4) - this acquire-load synchronizes-with the release-add (3)
-    while (s.generation.load(std::memory_order_acquire) == generation) {
-        futex_wait(s.generation, generation);
-    }
-}
-
 void Case::throw_dropped() {
     throw rmem::Error(rmem::Errc::system, "the node was dropped while it was measured");
 }
@@ -90,6 +63,28 @@ bool Sampling::goes_on() const {
     return values_.empty() || (values_.size() < most_ && rmem::now_ns() < end_ns_);
 }
 
+void sleep_ns(std::int64_t ns) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+}
+
+int datagram_socket(Case& it) {
+    const int own = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    ::bind(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    ::getsockname(own, reinterpret_cast<sockaddr*>(&address), &length);
+    auto& ports = it.shared.counts;
+    ports[it.me].store(address.sin_port, std::memory_order_relaxed);  // relaxed is enough: meet()
+    it.meeting.meet();
+    // relaxed is enough: meet()
+    address.sin_port = static_cast<in_port_t>(ports[1 - it.me].load(std::memory_order_relaxed));
+    ::connect(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    it.meeting.meet();
+    return own;
+}
+
 void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& results, Who who,
               const Part& part) {
     std::deque<Companion> busy;
@@ -100,16 +95,17 @@ void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& resu
             }
         });
     }
-    Meeting opened(options.ranks), all(options.ranks);
-    Meeting meeting(who == Who::two ? 2 : options.ranks);
+    const Common<Meeting> opened(options.ranks), all(options.ranks);
+    const Common<Meeting> meeting(who == Who::two ? 2 : options.ranks);
+    const Common<Shared> shared;
     // relaxed is enough, here and below: fork and the meeting order it
-    meeting.shared().start_ns.store(rmem::now_ns(), std::memory_order_relaxed);
-    run_processes(options, options.ranks, results, [&](unsigned process, const std::string&) {
+    shared->start_ns.store(rmem::now_ns(), std::memory_order_relaxed);
+    run_processes(options, options.ranks, [&](unsigned process, const std::string&) {
         ::setenv("RMEM_RANK", std::to_string(process).c_str(), 1);
-        rmem::Node node = open_among(options.ranks, opened);
-        if (!options.processors.empty()) pin_to(processor_of(options, process));
-        Case it{process, options.ranks, node, meeting, plan, results};
-        all.meet();
+        rmem::Node node = open_among(options.ranks, *opened);
+        if (!options.processors.empty()) bind_to({processor_of(options, process)});
+        Case it{process, options.ranks, node, *meeting, *shared, plan, results};
+        all->meet();
         if (who == Who::all || process < 2) part(it);
         // The end of the case wakes the nodes that sleep.
         if (who == Who::two && process == 0 && options.ranks > 2) it.put(kSleepers, 1);
@@ -117,8 +113,23 @@ void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& resu
             while (node.wait_change(kSleepers, 0, rmem::Deadline::in(1'000'000'000)) == 0) {
             }
         }
-        all.meet();
+        all->meet();
     });
 }
 
-}  // namespace bench
+void measure_memory(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
+    using Measure = void (*)(const GroupOptions&, const MemoryPlan&, Results&);
+    constexpr std::pair<const char*, Measure> kQuantities[] = {
+        {"store", measure_store},     {"hop", measure_hop},       {"interrupt", measure_interrupt},
+        {"message", measure_message}, {"rhythm", measure_rhythm}, {"words", measure_words},
+        {"blocks", measure_blocks},   {"reads", measure_reads},   {"flush", measure_flush},
+        {"frame", measure_frame},     {"idle", measure_idle},
+    };
+    const auto& wanted = plan.quantities;
+    for (const auto& [name, measure] : kQuantities) {
+        if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end())
+            measure(options, plan, results);
+    }
+}
+
+}  // namespace tools

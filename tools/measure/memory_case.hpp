@@ -3,9 +3,8 @@
 
 /// One case of the memory's figures: its processes, their nodes, and where they meet.
 ///
-/// Thread safety: a Case belongs to one process's thread. Meeting is shared by the processes and
-/// uses none of the runtime, so that what is measured is not disturbed by it.
-/// Progress: meet() sleeps; a process that fails ends all (rank_group.hpp).
+/// Thread safety: a Case belongs to one process's thread.
+/// Progress: a process that fails ends all (rank_group.hpp).
 
 #include "rmem/node.hpp"
 #include "tools/measure/memory.hpp"
@@ -15,7 +14,7 @@
 #include <memory>
 #include <optional>
 
-namespace bench {
+namespace tools {
 
 inline constexpr std::size_t kPing = 0x1000;      ///< node 0 writes it
 inline constexpr std::size_t kPong = 0x2000;      ///< node 1 writes it
@@ -28,8 +27,6 @@ inline constexpr std::uint32_t kOver = 0xffffffff;          ///< the value that 
 
 /// Memory that the processes of a case share beside the ring.
 struct Shared {
-    alignas(64) std::atomic<std::uint32_t> arrived;
-    alignas(64) std::atomic<std::uint32_t> generation;
     alignas(64) std::atomic<std::uint32_t> line;   ///< the floor of a word to and fro
     alignas(64) std::atomic<std::uint32_t> other;  ///< of a plain store, which is never read
     alignas(64) std::atomic<std::int64_t> start_ns;
@@ -37,30 +34,13 @@ struct Shared {
     std::atomic<std::int64_t> counts[rmem::kMaxNodes];
 };
 
-/// The shared memory of one case, made before its processes.
-class Meeting {
-public:
-    explicit Meeting(unsigned processes) : processes_(processes) {}
-
-    Shared& shared() noexcept { return *shared_; }
-    /// Returns when all have come; sleeps until then.
-    void meet();
-
-private:
-    unsigned processes_;
-    Common<Shared> shared_;
-};
-
-/// Futexes between processes.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value);
-void futex_wake(std::atomic<std::uint32_t>& word);
-
 /// What a process of a case has.
 struct Case {
     unsigned me;
     unsigned nodes;
     rmem::Node& node;
     Meeting& meeting;  ///< of those who take part
+    Shared& shared;
     const MemoryPlan& plan;
     Results& results;
 
@@ -103,6 +83,11 @@ enum class Who { two, all };
 void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& results, Who who,
               const Part& part);
 
+void sleep_ns(std::int64_t ns);
+
+/// A socket of this process on the loop-back interface, connected with that of the other of two.
+int datagram_socket(Case& it);
+
 /// What a word to and fro is compared with: a line of the cache, or of those who sleep a futex; the
 /// wire; on udp a datagram. `quantity` begins the names.
 enum class Sleeps : bool { no, yes };
@@ -126,4 +111,4 @@ void measure_flush(const GroupOptions& options, const MemoryPlan& plan, Results&
 void measure_frame(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 void measure_idle(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 
-}  // namespace bench
+}  // namespace tools

@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 
-namespace bench {
+namespace tools {
 
 namespace {
 
@@ -30,11 +31,6 @@ constexpr in_addr_t kGroup = 0xefff4d4d;  // 239.255.77.77
 
 std::uint32_t plain(const std::byte* bank, std::size_t offset) {
     return *reinterpret_cast<const volatile std::uint32_t*>(bank + offset);
-}
-
-void pause_for(std::int64_t ns) {
-    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-    ::nanosleep(&time, nullptr);
 }
 
 // ---- The cost of a store
@@ -86,10 +82,10 @@ constexpr Other kOthers[] = {
 
 /// A batch of stores that nothing holds up, then a flush that is not timed.
 void store(Case& it, const char* name) {
-    pause_for(kSettleNs);
+    sleep_ns(kSettleNs);
     Sampling ours(it.plan), floor(it.plan);
     std::uint32_t value = 0;
-    std::atomic<std::uint32_t>& other = it.meeting.shared().other;
+    std::atomic<std::uint32_t>& other = it.shared.other;
     while (ours.goes_on()) {
         // relaxed is enough: the store's cost is what is asked for
         floor.add(time_of(kStoresInBatch, [&] { other.store(1, std::memory_order_relaxed); }) /
@@ -104,112 +100,75 @@ void store(Case& it, const char* name) {
 
 // ---- A word to and fro
 
-/// How a program waits until the word has this value; it has not had it before.
-class Way {
-public:
-    virtual ~Way() = default;
-    virtual void await(std::uint32_t value) = 0;
-};
+/// Waits until the word has this value; it has not had it before.
+using Way = std::function<void(std::uint32_t value)>;
 
-class ByPlainLoads : public Way {
-public:
-    ByPlainLoads(Case& it, std::size_t word) : bank_(it.node.bank()), word_(word) {}
-    void await(std::uint32_t value) override {
-        while (plain(bank_, word_) != value) {
+Way by_plain_loads(Case& it, std::size_t word) {
+    return [bank = it.node.bank(), word](std::uint32_t value) {
+        while (plain(bank, word) != value) {
         }
-    }
+    };
+}
 
-private:
-    const std::byte* bank_;
-    std::size_t word_;
-};
-
-class ByLoad : public Way {
-public:
-    ByLoad(Case& it, std::size_t word) : it_(it), word_(word) {}
-    void await(std::uint32_t value) override {
-        while (it_.node.load(word_) != value) {
+Way by_load(Case& it, std::size_t word) {
+    return [&it, word](std::uint32_t value) {
+        while (it.node.load(word) != value) {
         }
-    }
+    };
+}
 
-private:
-    Case& it_;
-    std::size_t word_;
-};
+Way by_wait_change(Case& it, std::size_t word) {
+    return [&it, word, seen = std::uint32_t{0}](std::uint32_t value) mutable {
+        while (seen != value) seen = it.node.wait_change(word, seen, Deadline::in(kPatienceNs));
+    };
+}
 
-class ByWaitChange : public Way {
-public:
-    ByWaitChange(Case& it, std::size_t word) : it_(it), word_(word) {}
-    void await(std::uint32_t value) override {
-        while (seen_ != value) {
-            seen_ = it_.node.wait_change(word_, seen_, Deadline::in(kPatienceNs));
-        }
-    }
-
-private:
-    Case& it_;
-    std::size_t word_;
-    std::uint32_t seen_ = 0;
-};
+enum class How { looks, blocks, descriptor };
 
 /// `next_interrupt` in a loop of looks, or waiting in it, or after poll() of the descriptor.
-class ByInterrupt : public Way {
-public:
-    enum class How { looks, blocks, descriptor };
-    ByInterrupt(Case& it, std::size_t word, How how) : it_(it), how_(how) {
-        it.node.watch(word, 4);
-        if (how == How::descriptor) fd_ = it.node.interrupt_fd();
-    }
-    void await(std::uint32_t value) override {
+template <How how>
+Way by_interrupt(Case& it, std::size_t word) {
+    it.node.watch(word, 4);
+    return [&it, fd = how == How::descriptor ? it.node.interrupt_fd() : -1](std::uint32_t value) {
         for (;;) {
-            if (how_ == How::descriptor) {
-                pollfd ready{fd_, POLLIN, 0};
+            if (how == How::descriptor) {
+                pollfd ready{fd, POLLIN, 0};
                 ::poll(&ready, 1, static_cast<int>(kPatienceNs / 1'000'000));
             }
             const Deadline deadline =
-                how_ == How::blocks ? Deadline::in(kPatienceNs) : Deadline::now();
-            while (const auto interrupt = it_.node.next_interrupt(deadline)) {
+                how == How::blocks ? Deadline::in(kPatienceNs) : Deadline::now();
+            while (const auto interrupt = it.node.next_interrupt(deadline)) {
                 if (interrupt->value == value) return;
             }
         }
-    }
-
-private:
-    Case& it_;
-    How how_;
-    int fd_ = -1;
-};
-
-template <class W, auto... how>
-std::unique_ptr<Way> make(Case& it, std::size_t word) {
-    return std::make_unique<W>(it, word, how...);
+    };
 }
 
 struct NamedWay {
     const char* name;
-    std::unique_ptr<Way> (*make)(Case& it, std::size_t word);
+    Way (*make)(Case& it, std::size_t word);
 };
 
 constexpr NamedWay kWays[] = {
-    {"plain loads", make<ByPlainLoads>},
-    {"load", make<ByLoad>},
-    {"wait_change", make<ByWaitChange>},
+    {"plain loads", by_plain_loads},
+    {"load", by_load},
+    {"wait_change", by_wait_change},
 };
 
 constexpr NamedWay kInterruptWays[] = {
-    {"next_interrupt, spinning", make<ByInterrupt, ByInterrupt::How::looks>},
-    {"next_interrupt, waiting", make<ByInterrupt, ByInterrupt::How::blocks>},
-    {"interrupt_fd and poll", make<ByInterrupt, ByInterrupt::How::descriptor>},
+    {"next_interrupt, spinning", by_interrupt<How::looks>},
+    {"next_interrupt, waiting", by_interrupt<How::blocks>},
+    {"interrupt_fd and poll", by_interrupt<How::descriptor>},
 };
 
 /// Node 0 sends a number, node 1 sends it back.
 void to_and_fro(Case& it, const std::string& series, const NamedWay& named) {
-    const auto way = named.make(it, it.me == 0 ? kPong : kPing);
+    const Way await = named.make(it, it.me == 0 ? kPong : kPing);
     it.meeting.meet();  // both watch
-    const std::atomic<std::int64_t>& last = it.meeting.shared().counts[0];
+    const std::atomic<std::int64_t>& last = it.shared.counts[0];
     if (it.me == 1) {
         for (std::uint32_t value = 1;; ++value) {
-            way->await(value);
+            await(value);
             it.put(kPong, value);
             // relaxed is enough: the word that comes after it orders it
             if (last.load(std::memory_order_relaxed) == value) return;
@@ -219,10 +178,10 @@ void to_and_fro(Case& it, const std::string& series, const NamedWay& named) {
     for (std::uint32_t value = 1;; ++value) {
         const bool is_last = !samples.goes_on();
         // relaxed is enough: the word that comes after it orders it
-        if (is_last) it.meeting.shared().counts[0].store(value, std::memory_order_relaxed);
+        if (is_last) it.shared.counts[0].store(value, std::memory_order_relaxed);
         const std::int64_t start = now_ns();
         it.put(kPing, value);
-        way->await(value);
+        await(value);
         if (is_last) break;
         samples.add(static_cast<double>(now_ns() - start) / 2);
     }
@@ -272,7 +231,7 @@ void by_callback(Case& it, const std::string& series) {
 // ---- Floors
 
 void line_to_and_fro(Case& it, const std::string& series) {
-    Floor floor(reinterpret_cast<std::byte*>(&it.meeting.shared().line), it.me);
+    Floor floor(reinterpret_cast<std::byte*>(&it.shared.line), it.me);
     constexpr std::size_t kBounces = 2'000;
     std::vector<double> hops;
     for (std::size_t i = 0; i < kBounces; ++i)
@@ -281,7 +240,7 @@ void line_to_and_fro(Case& it, const std::string& series) {
 }
 
 void futex_to_and_fro(Case& it, const std::string& series) {
-    std::atomic<std::uint32_t>& word = it.meeting.shared().line;
+    std::atomic<std::uint32_t>& word = it.shared.line;
     constexpr std::uint32_t kBounces = 1'000;
     std::vector<double> hops;
     for (std::uint32_t i = 0; i < kBounces; ++i) {
@@ -291,34 +250,15 @@ void futex_to_and_fro(Case& it, const std::string& series) {
             if (side == it.me) {
                 // (1) - this release-store synchronizes-with the acquire-load (2)
                 word.store(turn + 1, std::memory_order_release);
-                futex_wake(word);
+                futex_wake(&word);
             } else {
                 // (2) - this acquire-load synchronizes-with the release-store (1)
-                while (word.load(std::memory_order_acquire) != turn + 1) futex_wait(word, turn);
+                while (word.load(std::memory_order_acquire) != turn + 1) futex_wait(&word, turn);
             }
         }
         hops.push_back(static_cast<double>(now_ns() - start) / 2);
     }
     if (it.me == 0) it.results.put(series, hops);
-}
-
-/// A socket of this process on the loop-back interface, connected with the other's.
-int datagram_socket(Case& it) {
-    const int own = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    ::bind(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    ::getsockname(own, reinterpret_cast<sockaddr*>(&address), &length);
-    auto& ports = it.meeting.shared().counts;
-    ports[it.me].store(address.sin_port, std::memory_order_relaxed);  // relaxed is enough: meet()
-    it.meeting.meet();
-    // relaxed is enough: meet()
-    address.sin_port = static_cast<in_port_t>(ports[1 - it.me].load(std::memory_order_relaxed));
-    ::connect(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    it.meeting.meet();
-    return own;
 }
 
 /// A datagram of a word; `waits`: in the kernel, or looking.
@@ -353,7 +293,7 @@ Member multicast_socket(Case& it) {
     const int on = 1, hops = 0;
     ::setsockopt(own, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const ip_mreq group{{htonl(kGroup)}, {htonl(INADDR_LOOPBACK)}};
-    auto& port = it.meeting.shared().counts[0];
+    auto& port = it.shared.counts[0];
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr = group.imr_multiaddr;
@@ -381,7 +321,7 @@ Member multicast_socket(Case& it) {
 void multicast_to_and_fro(Case& it, const std::string& series) {
     const auto [own, group] = multicast_socket(it);
     constexpr std::uint32_t kLast = 4'000;
-    std::atomic<std::uint32_t>& is_over = it.meeting.shared().other;
+    std::atomic<std::uint32_t>& is_over = it.shared.other;
     std::vector<double> hops;
     std::uint32_t word = 0;
     // relaxed is enough: nothing is read behind it
@@ -459,7 +399,7 @@ void beats(Case& it, Put&& put) {
         put(static_cast<std::uint32_t>(now_ns()) | 1);
         beats.add(0);
     }
-    pause_for(kBeatNs);
+    sleep_ns(kBeatNs);
     put(kEndOfBeats);
 }
 
@@ -558,4 +498,4 @@ void measure_rhythm(const GroupOptions& options, const MemoryPlan& plan, Results
     }
 }
 
-}  // namespace bench
+}  // namespace tools

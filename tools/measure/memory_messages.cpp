@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of a word or two, to set the memory's figures beside.
+#include "tools/measure/billboard_channel.hpp"
 #include "tools/measure/memory_case.hpp"
 
-#include "billboard/bbp.h"
 #include "rmem/base/clock.hpp"
 
 #include <poll.h>
 #include <unistd.h>
 
-namespace bench {
+namespace tools {
 
 namespace {
 
@@ -84,4 +84,4 @@ void measure_message(const GroupOptions& options, const MemoryPlan& plan, Result
              [](Case& it) { message_to_and_fro(it, "event: 8 B by bbp_fd and poll", true); });
 }
 
-}  // namespace bench
+}  // namespace tools

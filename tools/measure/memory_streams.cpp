@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace bench {
+namespace tools {
 
 namespace {
 
@@ -27,11 +27,6 @@ constexpr std::size_t kWord = 4;
 constexpr std::size_t kSpan = std::size_t{1} << 20;  ///< of a stream of words
 constexpr std::uint32_t kWordsInStream = 10'000;
 constexpr std::size_t kStreamBytes = std::size_t{4} << 20;  ///< of blocks between two flushes
-
-void sleep_ns(std::int64_t ns) {
-    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-    ::nanosleep(&time, nullptr);
-}
 
 /// Node 1 waits for the word that ends a stream, each stream again.
 void await_ends(Case& it) {
@@ -87,11 +82,6 @@ std::vector<std::size_t> block_sizes(const MemoryPlan& plan) {
     return sizes;
 }
 
-void copied_memory(void* to, const void* from, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
-    asm volatile("" : : "r"(to) : "memory");  // no compiler leaves it out
-}
-
 void blocks(Case& it, std::size_t bytes) {
     if (it.me == 1) return await_ends(it);
     const std::size_t count = std::max<std::size_t>(1, kStreamBytes / bytes);
@@ -105,7 +95,7 @@ void blocks(Case& it, std::size_t bytes) {
     while (floor.goes_on()) {
         std::size_t at = 0;
         const auto copy = [&] {
-            copied_memory(to.data() + at, from.data(), bytes);
+            copy_memory(to.data() + at, from.data(), bytes);
             at = (at + bytes) % kStreamBytes;
         };
         const std::size_t copies = std::max<std::size_t>(1, kSpan / bytes);
@@ -117,18 +107,9 @@ void blocks(Case& it, std::size_t bytes) {
 /// Datagrams of the largest payload, as many as one call takes, to a socket that is read meanwhile.
 void datagrams(Case& it) {
     constexpr std::size_t kBytes = 8000, kInCall = 16, kCalls = 64;
-    const int own = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int own = datagram_socket(it);
     const int room = 8 << 20;
     ::setsockopt(own, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    ::bind(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    ::getsockname(own, reinterpret_cast<sockaddr*>(&address), &length);
-    auto& ports = it.meeting.shared().counts;
-    ports[it.me].store(address.sin_port, std::memory_order_relaxed);  // relaxed is enough: meet()
-    it.meeting.meet();
     std::vector<std::byte> bytes(kBytes);
     iovec piece{bytes.data(), kBytes};
     mmsghdr messages[kInCall] = {};
@@ -140,9 +121,6 @@ void datagrams(Case& it) {
         ::close(own);
         return;
     }
-    // relaxed is enough: meet()
-    address.sin_port = static_cast<in_port_t>(ports[1].load(std::memory_order_relaxed));
-    ::connect(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
     Sampling samples(it.plan);
     while (samples.goes_on()) {
         samples.add(time_of(kCalls, [&] { ::sendmmsg(own, messages, kInCall, 0); }) /
@@ -172,7 +150,7 @@ void reads(Case& it, std::size_t bytes) {
         };
         const auto count = static_cast<double>(copies);
         ours.add(time_of(copies, [&] { it.node.read(next(), to.data(), bytes); }) / count);
-        floor.add(time_of(copies, [&] { copied_memory(to.data(), bank + next(), bytes); }) / count);
+        floor.add(time_of(copies, [&] { copy_memory(to.data(), bank + next(), bytes); }) / count);
     }
     it.results.put(fmt::format("reads: {}", size_name(bytes)), ours.values());
     it.results.put(fmt::format("reads: floor, memcpy of {}", size_name(bytes)), floor.values());
@@ -191,7 +169,7 @@ std::size_t flag_of(unsigned node) {
 /// nodes add theirs.
 std::vector<double> largest(Case& it, const std::vector<double>& own) {
     static constexpr std::size_t kTogether = rmem::kMaxNodes;
-    std::atomic<std::int64_t>* times = it.meeting.shared().times;
+    std::atomic<std::int64_t>* times = it.shared.times;
     std::vector<double> all(own.size());
     for (std::size_t from = 0; from < own.size(); from += kTogether) {
         const std::size_t count = std::min(kTogether, own.size() - from);
@@ -230,7 +208,7 @@ void attribute(Case& it, const std::vector<double>& begun, const std::vector<dou
 /// it asks the host to wake it in time.
 void frames(Case& it) {
     ::prctl(PR_SET_TIMERSLACK, 1UL);
-    std::atomic<std::int64_t>& start = it.meeting.shared().start_ns;
+    std::atomic<std::int64_t>& start = it.shared.start_ns;
     // relaxed is enough: meet() orders it
     if (it.me == 0) start.store(now_ns() + 10 * kFrameNs, std::memory_order_relaxed);
     it.meeting.meet();
@@ -278,7 +256,7 @@ struct Used {
 };
 
 void idle(Case& it) {
-    Shared& shared = it.meeting.shared();
+    Shared& shared = it.shared;
     const std::int64_t joined = now_ns();
     constexpr std::int64_t kIdleNs = 1'000'000'000;
     sleep_ns(kIdleNs / 10);  // what follows a start is over
@@ -353,9 +331,9 @@ void measure_frame(const GroupOptions& options, const MemoryPlan& plan, Results&
 
 void measure_idle(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
     const std::int64_t start = now_ns();
-    Meeting begun(options.ranks);
-    run_processes(options, options.ranks, results, [&](unsigned process, const std::string&) {
-        begun.meet();
+    const Common<Meeting> begun(options.ranks);
+    run_processes(options, options.ranks, [&](unsigned process, const std::string&) {
+        begun->meet();
         if (process != 0) return;
         results.put("idle: floor, start of as many processes",
                     {static_cast<double>(now_ns() - start)});
@@ -363,4 +341,4 @@ void measure_idle(const GroupOptions& options, const MemoryPlan& plan, Results& 
     run_case(options, plan, results, Who::all, idle);
 }
 
-}  // namespace bench
+}  // namespace tools

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/rank_group.hpp"
 
-#include "billboard/bbp.h"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
+#include "tools/measure/billboard_channel.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +18,7 @@
 #include <new>
 #include <string_view>
 
-namespace bench {
+namespace tools {
 
 struct Results::Shared {
     std::size_t series, numbers;
@@ -28,7 +26,6 @@ struct Results::Shared {
         char name[64];
         std::size_t first, count;
     } index[kMaxSeries];
-    char failure[512];
     double values[kMaxNumbers];
 };
 
@@ -82,7 +79,7 @@ void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results
     set("RMEM_RANK", std::to_string(rank));
     int me = 0, ranks = 0;
     checked(bbp_init(&me, &ranks));
-    pin_to(processor);
+    bind_to({processor});
     // On udp each rank has a segment of its own, and the floor needs one that is common.
     const bool is_apart = rmem::is_remote(rmem::parse_link(std::getenv("RMEM_LINK")));
     const auto mapping = rmem::Ring::attach(is_apart ? ring + "@0" : ring);
@@ -136,15 +133,6 @@ bool wait_for(std::vector<pid_t> children, const GroupOptions& options) {
 
 }  // namespace
 
-void* map_common(std::size_t bytes) {
-    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw rmem::Error(rmem::Errc::system, "no memory to have in common");
-    return at;
-}
-void unmap_common(void* at, std::size_t bytes) noexcept {
-    ::munmap(at, bytes);
-}
-
 Companion::Companion(const std::function<void()>& body)
     : pid_(start([&] {
           body();
@@ -177,15 +165,14 @@ void Results::put(const std::string& name, const std::vector<double>& values) {
     s.numbers += values.size();
 }
 
-std::map<std::string, std::vector<double>> Results::all() const {
-    std::map<std::string, std::vector<double>> result;
+Series Results::all() const {
+    Series result;
     for (std::size_t i = 0; i < shared_->series; ++i) {
         const auto& entry = shared_->index[i];
         const double* first = shared_->values + entry.first;
         auto& series = result[entry.name];
         series.insert(series.end(), first, first + entry.count);
     }
-    if (shared_->failure[0] != 0) throw rmem::Error(rmem::Errc::system, shared_->failure);
     return result;
 }
 
@@ -198,48 +185,19 @@ std::vector<std::string> Results::names() const {
     return names;
 }
 
-int checked(int result) {
-    if (result < 0) {
-        // A sentence of setting up ends with its name in brackets already.
-        const std::string said = bbp_last_error();
-        throw rmem::Error(rmem::Errc::system,
-                          said.ends_with(']') ? said.substr(0, said.rfind(" ["))
-                                              : fmt::format("{} ({})", said, bbp_strerror(result)));
-    }
-    return result;
-}
-
-std::vector<unsigned> allowed_processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<unsigned> processors;
-    ::sched_getaffinity(0, sizeof set, &set);
-    for (unsigned p = 0; p < CPU_SETSIZE; ++p) {
-        if (CPU_ISSET(p, &set)) processors.push_back(p);
-    }
-    return processors;
-}
-
-void pin_to(unsigned processor) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(processor, &set);
-    ::sched_setaffinity(0, sizeof set, &set);
-}
-
 unsigned processor_of(const GroupOptions& options, unsigned rank) {
-    const auto processors = options.processors.empty() ? allowed_processors() : options.processors;
+    const auto processors = options.processors.empty() ? usable_processors() : options.processors;
     return processors[rank % processors.size()];
 }
 
 void run_ranks(const GroupOptions& options, Results& results,
                const std::function<void(RankContext&)>& body) {
-    run_processes(options, options.ranks, results, [&](unsigned rank, const std::string& ring) {
+    run_processes(options, options.ranks, [&](unsigned rank, const std::string& ring) {
         be_rank(rank, ring, processor_of(options, rank), results, body);
     });
 }
 
-void run_processes(const GroupOptions& options, unsigned processes, Results&,
+void run_processes(const GroupOptions& options, unsigned processes,
                    const std::function<void(unsigned, const std::string&)>& body) {
     static int run = 0;
     const std::string ring = fmt::format("bench-{}-{}", ::getpid(), ++run);
@@ -261,4 +219,4 @@ void run_processes(const GroupOptions& options, unsigned processes, Results&,
     throw rmem::Error(static_cast<rmem::Errc>(failure->code), failure->sentence);
 }
 
-}  // namespace bench
+}  // namespace tools

@@ -9,39 +9,21 @@
 /// ended.
 /// Thread safety: fork() is called: use it before there are threads.
 
+#include "tools/measure/processes.hpp"
+#include "tools/processors.hpp"
+
 #include <sys/types.h>
 
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <new>
 #include <string>
 #include <vector>
 
-namespace bench {
+namespace tools {
 
 /// The user's memory of the rings made for measurements: room for the floors.
 inline constexpr std::size_t kUserBytes = std::size_t{8} << 20;
-
-/// Memory of this process and all that it starts from then on: zeros. Errors: `rmem::Error`.
-void* map_common(std::size_t bytes);
-void unmap_common(void* at, std::size_t bytes) noexcept;
-
-/// One T that these have in common.
-template <class T>
-class Common {
-public:
-    Common() : it_(new (map_common(sizeof(T))) T) {}
-    ~Common() { unmap_common(it_, sizeof(T)); }
-    Common(const Common&) = delete;
-    Common& operator=(const Common&) = delete;
-
-    T& operator*() const noexcept { return *it_; }
-    T* operator->() const noexcept { return it_; }
-
-private:
-    T* it_;
-};
 
 /// A process beside the ranks, which runs `body` until its owner ends it.
 class Companion {
@@ -54,6 +36,8 @@ public:
 private:
     pid_t pid_;
 };
+
+using Series = std::map<std::string, std::vector<double>>;
 
 /// Room for rank 0's results: named series of numbers.
 class Results {
@@ -68,7 +52,7 @@ public:
 
     /// Appends a series; called by rank 0.
     void put(const std::string& name, const std::vector<double>& values);
-    std::map<std::string, std::vector<double>> all() const;
+    Series all() const;
     /// Names in the order in which they were put first.
     std::vector<std::string> names() const;
 
@@ -97,19 +81,10 @@ void run_ranks(const GroupOptions& options, Results& results,
                const std::function<void(RankContext&)>& body);
 
 /// The same for processes that join by themselves, with the group's environment set.
-void run_processes(const GroupOptions& options, unsigned processes, Results& results,
+void run_processes(const GroupOptions& options, unsigned processes,
                    const std::function<void(unsigned process, const std::string& ring)>& body);
-
-/// Those that this process may run on.
-std::vector<unsigned> allowed_processors();
 
 /// On which a rank is put.
 unsigned processor_of(const GroupOptions& options, unsigned rank);
 
-/// This process; unpinned is slower, not wrong.
-void pin_to(unsigned processor);
-
-/// Throws what bbp_last_error says when `result` is a failure; gives it back otherwise.
-int checked(int result);
-
-}  // namespace bench
+}  // namespace tools

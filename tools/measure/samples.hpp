@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
-namespace bench {
+namespace tools {
 
 /// The smallest value that at least `share` (0…1) of the sorted samples do not exceed.
 inline double quantile(const std::vector<double>& sorted, double share) {
@@ -47,4 +49,17 @@ inline double median(std::vector<double> values) {
     return quantile(values, 0.5);
 }
 
-}  // namespace bench
+/// Of compare(a, b), round by round, since both of a round met the same machine.
+template <class Compare>
+double median_of_rounds(const std::vector<double>& a, const std::vector<double>& b,
+                        Compare&& compare) {
+    std::vector<double> result;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+        result.push_back(compare(a[i], b[i]));
+    return median(std::move(result));
+}
+inline double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
+    return median_of_rounds(a, b, std::divides<>());
+}
+
+}  // namespace tools

@@ -3,14 +3,10 @@
 
 /// Messages of every size in every rhythm, between two ranks and among many.
 ///
-///   pingpong     one way: half of a round trip; floor: a cache line to and fro
-///   stream       a message of many one after the other, of which the last is answered; floor:
-///                memcpy of that size
-///   window       the same of 64, each time
-///   burst-N      N messages after a pause: from the first one's arrival to the last one's
-///   fan-in       a message at rank 0, which takes from BBP_ANY what all others send
-///   fan-out      a multicast to all others, of which the last is answered by each
-///   all-to-all   each rank sends one to each other one and receives theirs
+///   pingpong, stream, burst-N, fan-in, fan-out, all-to-all   those of rhythms.hpp
+///   window       a stream of 64, each time
+///
+/// The floor of a pingpong is a cache line to and fro, that of a stream memcpy of the size.
 ///
 /// Method: for each size all rhythms in turn, round by round, so that a change of the machine's
 /// speed meets the sizes' neighbours and the floors alike.
@@ -22,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace bench {
+namespace tools {
 
 inline constexpr unsigned kWindow = 64;
 
@@ -40,4 +36,4 @@ std::vector<std::string> rhythms_of(unsigned ranks);
 /// Series are named "size: rhythm", and the floors "size: hop" and "size: memcpy".
 void measure_sizes(const GroupOptions& options, const SizesPlan& plan, Results& results);
 
-}  // namespace bench
+}  // namespace tools

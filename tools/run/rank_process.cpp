@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,14 +44,6 @@ void restore_signals() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-void bind_to(const std::vector<unsigned>& processors) {
-    if (processors.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const unsigned processor : processors) CPU_SET(processor, &set);
-    ::sched_setaffinity(0, sizeof set, &set);
-}
-
 [[noreturn]] void give_up(const char* doing, const char* what, const char* advice) {
     const int error = errno;
     fmt::print(stderr, "cannot {} '{}': {}; {}\n", doing, what, std::strerror(error), advice);
@@ -80,7 +71,7 @@ void die_with(pid_t launcher) {
     ::dup2(p.input, STDIN_FILENO);
     if (p.output >= 0) ::dup2(p.output, STDOUT_FILENO);
     if (p.errors >= 0) ::dup2(p.errors, STDERR_FILENO);
-    bind_to(program.processors);
+    if (!program.processors.empty()) bind_to(program.processors);
     if (program.user) {
         become_user(*program.user);
         die_with(p.launcher);
@@ -172,17 +163,6 @@ std::pair<rmem::Descriptor, rmem::Descriptor> make_pipe() {
     auto ends = rmem::Descriptor::pipe(O_CLOEXEC);
     if (ends.first.get() < 0) fail("making a pipe");
     return ends;
-}
-
-std::vector<unsigned> usable_processors() {
-    std::vector<unsigned> numbers;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-    for (unsigned i = 0; i < CPU_SETSIZE; ++i) {
-        if (CPU_ISSET(i, &set)) numbers.push_back(i);
-    }
-    return numbers;
 }
 
 }  // namespace tools

@@ -12,6 +12,7 @@
 ///   kExitCannotExecute or kExitNotFound and says so on its stderr.
 
 #include "rmem/ring/segment.hpp"
+#include "tools/processors.hpp"
 
 #include <sys/types.h>
 
@@ -80,8 +81,5 @@ private:
 
 /// A pipe, closed on exec: the end to read from, the end to write to.
 std::pair<rmem::Descriptor, rmem::Descriptor> make_pipe();
-
-/// Processors that this process may use, by number.
-std::vector<unsigned> usable_processors();
 
 }  // namespace tools

@@ -40,30 +40,30 @@ struct PaperOptions {
     bool json = false;
 };
 
-double ours_us(void (*measure)(const bench::GroupOptions&, const bench::Plan&, bench::Results&),
-               unsigned ranks, std::size_t bytes) {
-    bench::GroupOptions group;
+double ours_us(void (*measure)(const GroupOptions&, const Plan&, Results&), unsigned ranks,
+               std::size_t bytes) {
+    GroupOptions group;
     group.ranks = ranks;
-    bench::Plan plan;
+    Plan plan;
     plan.samples = 10;  // rounds are what is shown
     plan.rounds = 50;
     plan.batch = 200;
     plan.bytes = bytes;
-    bench::Results results;
+    Results results;
     measure(group, plan, results);
-    return bench::median(results.all().at("ours")) / 1e3;
+    return median(results.all().at("ours")) / 1e3;
 }
 
 /// The comparable ones: with fewer processors than ranks, a barrier measures the scheduler.
 void measure_here(std::vector<simulator::Row>& rows) {
     const unsigned processors = std::thread::hardware_concurrency();
     for (simulator::Row& row : rows) {
-        if (row.id == "B1") row.here = ours_us(bench::measure_pingpong, 2, 4);
-        if (row.id == "B2") row.here = ours_us(bench::measure_pingpong, 2, 0);
+        if (row.id == "B1") row.here = ours_us(measure_pingpong, 2, 4);
+        if (row.id == "B2") row.here = ours_us(measure_pingpong, 2, 0);
         for (const unsigned ranks : {3U, 4U}) {
             if (row.what == fmt::format("barrier by arrival words, {} nodes", ranks) &&
                 processors >= ranks) {
-                row.here = ours_us(bench::measure_barrier, ranks, 0);
+                row.here = ours_us(measure_barrier, ranks, 0);
             }
         }
     }

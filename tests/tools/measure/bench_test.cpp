@@ -60,7 +60,7 @@ TEST_P(BenchSizes, gives_numbers_for_each_size_and_rhythm) {
     ASSERT_EQ(ran.code, 0) << ran.err;
     const auto sizes = ran.json().at("sizes");
     ASSERT_EQ(sizes.size(), 4U);
-    std::vector<std::string> rhythms = bench::rhythms_of(ranks == "2" ? 2 : 3);
+    std::vector<std::string> rhythms = tools::rhythms_of(ranks == "2" ? 2 : 3);
     rhythms.insert(rhythms.end(), {"hop", "memcpy"});
     for (const auto& row : sizes) {
         for (const std::string& rhythm : rhythms) {
@@ -91,12 +91,12 @@ TEST(BenchSizes, refuses_sizes_and_rhythms_that_cannot_be_measured) {
 }
 
 TEST(BenchSizes, are_usually_those_beside_each_step_and_the_powers_of_two) {
-    const auto sizes = bench::usual_sizes(std::size_t{1} << 20);
+    const auto sizes = tools::usual_sizes(std::size_t{1} << 20);
     EXPECT_TRUE(std::is_sorted(sizes.begin(), sizes.end()));
     for (const std::size_t size :
          {0U, 1U, 27U, 28U, 29U, 55U, 56U, 57U, 60U, 61U, 63U, 64U, 65U, 1601U, 4096U, 1U << 20})
         EXPECT_TRUE(std::binary_search(sizes.begin(), sizes.end(), size)) << size;
-    EXPECT_EQ(bench::usual_sizes(8), (std::vector<std::size_t>{0, 1, 2, 4, 8}));
+    EXPECT_EQ(tools::usual_sizes(8), (std::vector<std::size_t>{0, 1, 2, 4, 8}));
 }
 
 class BenchMemory : public ::testing::TestWithParam<OnLink> {};

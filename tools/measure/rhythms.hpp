@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The rhythms in which every system is measured. A system is a Channel between two ranks:
+/// The rhythms in which messages are measured, ours by `rmem bench sizes` and every system by
+/// bench/run. A system is a Channel between two ranks:
 ///
 ///     void send(const void* data, std::size_t size);      // until the buffer may be reused
 ///     void receive(void* data, std::size_t size);         // spins where the system allows it
@@ -16,6 +17,7 @@
 ///     void barrier();
 ///     void share(std::uint64_t& word);                    // rank 0's, beside what is timed
 ///     void send_to(int, const void*, std::size_t); void receive_any(void*, std::size_t);
+///     bool try_send_to(…), try_receive_any(…);            // false: no room, nothing there
 ///     void multicast(void*, std::size_t);                 // rank 0's to the rest
 ///     void allreduce(std::size_t), reduce(…), allgather(…);            // of MPI
 ///     void call(std::size_t), settle(std::size_t), serve(), finish();  // rank 1 serves rank 0
@@ -45,40 +47,88 @@
 ///              rank in turn sends `more` messages, which are there before the other one asks for
 ///              them; a message to oneself
 
-#include "bench/harness/processes.hpp"
 #include "tools/measure/floor.hpp"
+#include "tools/measure/processes.hpp"
 
-#include <cstdio>
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
-namespace bench {
+namespace tools {
 
-inline constexpr double kBurstPauseNs = 3'000;      ///< the receiver has found nothing by then
-inline constexpr double kSleepPauseNs = 3'000'000;  ///< and has gone to sleep by then
+inline constexpr std::size_t kMostBytes = std::size_t{1} << 20;  ///< of most systems' messages
+inline constexpr std::int64_t kBurstPauseNs = 3'000;  ///< the receiver has found nothing by then
+inline constexpr std::chrono::milliseconds kSleepPause{3};  ///< and has gone to sleep by then
+
+[[noreturn]] inline void fail(const std::string& complaint) {
+    throw std::runtime_error(complaint);
+}
+/// Among what is timed: no sentence is made of what is not said.
+inline void require(bool fine, const char* what) {
+    if (!fine) [[unlikely]]
+        fail(what);
+}
+template <class Why>
+void require(bool fine, const char* what, Why&& why) {
+    if (!fine) [[unlikely]]
+        fail(std::string(what) + ": " + why());
+}
+
+/// What is measured: a rhythm, a size, and how many operations belong together.
+struct Step {
+    std::string rhythm;
+    std::size_t bytes = 0, count = 1;
+    double seconds = 0;  ///< a slow system takes fewer samples rather than forever
+    double more = 0;     ///< of some rhythms
+};
+
+using Times = std::vector<double>;
+
+template <class Operation>
+void repeat(std::size_t count, Operation&& op) {
+    for (std::size_t i = 0; i < count; ++i) op();
+}
+
+/// Every receiver that is handed a pointer looks at one word of each line, so that it also pays for
+/// moving the data; the sum shows that the message is the one that was sent.
+inline std::uint64_t look_at(const void* data, std::size_t size) {
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; at < size; at += rmem::kLineBytes) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, static_cast<const std::byte*>(data) + at,
+                    std::min(sizeof word, size - at));
+        sum += word;
+    }
+    return sum;
+}
 
 /// Takes steps on one channel; a method for each rhythm, for the leader and for the others alike.
-template <class Channel>
-class Steps {
+/// How samples are taken and told is the Sampler's:
+///
+///     static constexpr bool kRepeats;      // operations follow one another, and nobody meets
+///     static constexpr bool kProves;       // the echo of a ping is looked at, in its time
+///     Times samples(const Step&, std::size_t length, op);  // the leader's, sorted, of one of
+///                                                          // `length` operations at a time
+///     void share(std::uint64_t&);          // the leader's word, before an operation that repeats
+///     void tell(const Step&, const Times&, double part, double less);  // each: * part - less
+///     Meeting* meeting();                  // beside the channel; null: there is none
+template <class Channel, class Sampler>
+class Rhythms {
 public:
-    /// `meeting` may be null where the channel shares words.
-    Steps(Channel& channel, int rank, int ranks, Meeting* meeting)
-        : channel_(channel), rank_(rank), ranks_(ranks), meeting_(meeting) {
+    Rhythms(Channel& channel, int rank, int ranks, Sampler& sampler)
+        : channel_(channel), rank_(rank), ranks_(ranks), sampler_(sampler) {
         grow(kMostBytes);
     }
 
-    /// First of all, that it has begun.
-    void take_all(StepSource source, double start_ns) {
-        if (leads()) {
-            std::printf(
-                "{\"rhythm\":\"start\",\"bytes\":0,\"count\":1,\"ranks\":%d,"
-                "\"version\":\"%s\",\"p50_ns\":%.0f}\n",
-                ranks_, BENCH_VERSION, start_ns);
-            std::fflush(stdout);
-        }
-        while (const auto step = source.next()) {
-            step_ = *step;
-            grow(step_.bytes);
-            take();
-        }
+    void take(const Step& step) {
+        step_ = step;
+        grow(step_.bytes);
+        take();
     }
 
 private:
@@ -90,6 +140,7 @@ private:
     }
 
     bool leads() const { return rank_ == 0; }
+    bool follows() const { return rank_ == 1; }
     int last() const { return ranks_ - 1; }
     std::size_t others() const { return std::size_t(ranks_) - 1; }
 
@@ -112,7 +163,7 @@ private:
             if (name == "both") return both();
             if (name == "burst") return burst();
             if (name == "asleep") return asleep();
-            if (name == "turns" && meeting_ != nullptr) return turns();
+            if (name == "turns" && sampler_.meeting() != nullptr) return turns();
         }
         if constexpr (kGathers) {
             if (name == "fan_in") return fan_in();
@@ -138,12 +189,6 @@ private:
 
     // ---- What rhythms are made of
 
-    void share(std::uint64_t& word) {
-        if constexpr (requires { channel_.share(word); })
-            channel_.share(word);
-        else
-            meeting_->share(rank_, word);
-    }
     void send() { channel_.send(out_.data(), step_.bytes); }
     void receive() { channel_.receive(in_.data(), step_.bytes); }
     void send_back() { channel_.send(in_.data(), step_.bytes); }
@@ -162,38 +207,25 @@ private:
         }
     }
 
-    /// Warm-up, then samples; the leader's.
     template <class Operation>
-    Series samples(std::size_t length, Operation&& op) {
-        const auto sharing = [this](std::uint64_t& word) { share(word); };
-        Series found;
-        for (const double part : {0.15, 0.85}) {
-            if (leads())
-                found = lead(sharing, step_.seconds * part * 1e9, length, op);
-            else
-                follow(sharing, length, op);
-        }
-        return found;
+    Times samples(std::size_t length, Operation&& op) {
+        return sampler_.samples(step_, length, op);
     }
     /// What all do; a sample is `length` operations, each of `part`.
     template <class Operation>
     void measure(double part, std::size_t length, Operation&& op, double less = 0) {
-        tell_of(samples(length, op), part, less);
+        tell(samples(length, op), part, less);
     }
-    /// Samples that the leader's operation takes itself: op(series).
+    /// Samples that the leader's operation takes itself: op(times).
     template <class Operation>
     void measure_within(Operation&& op) {
-        Series series;
-        samples(1, [&] { op(series); });
-        std::sort(series.begin(), series.end());
-        tell_of(series, 1);
+        Times times;
+        samples(1, [&] { op(times); });
+        std::sort(times.begin(), times.end());
+        tell(times, 1);
     }
-    void tell_of(const Series& found, double part, double less = 0) {
-        if (!leads()) return;
-        if constexpr (requires { channel_.news(); })
-            bench::tell(step_, ranks_, found, part, less, channel_.news());
-        else
-            bench::tell(step_, ranks_, found, part, less);
+    void tell(const Times& times, double part, double less = 0) {
+        if (leads()) sampler_.tell(step_, times, part, less);
     }
     double part() const { return 1.0 / double(step_.count); }
 
@@ -202,24 +234,25 @@ private:
     void pingpong() {
         Thinking thinking(2 * step_.more, unsigned(rank_));
         std::uint64_t number = 0;
-        const std::size_t checked = std::min(step_.bytes, sizeof number);
+        [[maybe_unused]] const std::size_t proof = std::min(step_.bytes, sizeof number);
         double thought = 0;
         if (step_.more != 0) thought = time_of(10'000, thinking) / 10'000;
         measure(
             0.5, step_.count,
             [&] {
-                if (rank_ == 1) {
+                if (follows()) {
                     receive();
                     thinking();
                     send_back();
                 } else if (leads()) {
                     ++number;
-                    std::memcpy(out_.data(), &number, checked);
+                    if constexpr (Sampler::kProves) std::memcpy(out_.data(), &number, proof);
                     thinking();
                     send();
                     receive();
-                    require(std::memcmp(in_.data(), &number, checked) == 0,
-                            "the echo differs from the ping");
+                    if constexpr (Sampler::kProves)
+                        require(std::memcmp(in_.data(), &number, proof) == 0,
+                                "the echo differs from the ping");
                 }
             },
             thought);
@@ -269,7 +302,7 @@ private:
             if (leads()) {
                 sends();
                 receive_word();
-            } else {
+            } else if (follows()) {
                 receives();
                 send_word();
             }
@@ -306,31 +339,31 @@ private:
 
     /// The leader receives, since it has the clock.
     void burst() {
-        measure_within([&](Series& series) {
-            if (!leads()) {
+        measure_within([&](Times& times) {
+            if (follows()) {
                 receive_word();
-                for (const double until = now_ns() + kBurstPauseNs; now_ns() < until;) relax();
-                return repeat(step_.count, [&] { send(); });
+                for (const auto until = rmem::now_ns() + kBurstPauseNs; rmem::now_ns() < until;)
+                    rmem::cpu_relax();
+                repeat(step_.count, [&] { send(); });
+            } else if (leads()) {
+                send_word();
+                receive();
+                times.push_back(time_of(step_.count - 1, [&] { receive(); }));
             }
-            send_word();
-            receive();
-            const double first = now_ns();
-            repeat(step_.count - 1, [&] { receive(); });
-            series.push_back(now_ns() - first);
         });
     }
 
     void asleep() {
-        measure_within([&](Series& series) {
+        measure_within([&](Times& times) {
             if (!leads()) {
                 receive();
                 return send_back();
             }
-            usleep(useconds_t(kSleepPauseNs / 1e3));
-            const double before = now_ns();
-            send();
-            receive();
-            series.push_back(now_ns() - before);
+            std::this_thread::sleep_for(kSleepPause);
+            times.push_back(time_of(1, [&] {
+                send();
+                receive();
+            }));
         });
     }
 
@@ -341,7 +374,7 @@ private:
                           all = step_.count * senders;
         std::uint64_t go = 0;
         measure(1.0 / double(all), 1, [&] {
-            share(go);
+            if constexpr (Sampler::kRepeats) sampler_.share(go);
             if (leads())
                 repeat(all, [&] { channel_.receive_any(in_.data(), step_.bytes); });
             else if (std::size_t(rank_) <= senders)
@@ -361,13 +394,25 @@ private:
         });
     }
 
+    /// Where all send and none receives, none may find room: who finds none takes what has come,
+    /// if its channel can.
     void all_to_all() {
         measure(1, step_.count, [&] {
-            for (int d = 1; d < ranks_; ++d)
-                channel_.send_to((rank_ + d) % ranks_, out_.data(), step_.bytes);
-            repeat(others(), [&] { channel_.receive_any(in_.data(), step_.bytes); });
-            channel_.barrier();  // a rank ahead would send for the next exchange
+            std::size_t left = others();
+            for (int d = 1; d < ranks_; ++d) send_taking((rank_ + d) % ranks_, left);
+            repeat(left, [&] { channel_.receive_any(in_.data(), step_.bytes); });
+            // A rank ahead would send for the next exchange.
+            if constexpr (Sampler::kRepeats) channel_.barrier();
         });
+    }
+    void send_taking(int to, std::size_t& left) {
+        if constexpr (requires { channel_.try_send_to(to, nullptr, 0); }) {
+            while (!channel_.try_send_to(to, out_.data(), step_.bytes)) {
+                if (channel_.try_receive_any(in_.data(), step_.bytes)) --left;
+            }
+        } else {
+            channel_.send_to(to, out_.data(), step_.bytes);
+        }
     }
 
     // ---- Collective calls
@@ -379,7 +424,7 @@ private:
     }
     /// The leader's half of the way from the root to the last rank and back.
     double answer_ns() {
-        const Series trips = samples(step_.count, [&] {
+        const Times trips = samples(step_.count, [&] {
             word_between(0, last());
             word_between(last(), 0);
         });
@@ -412,15 +457,15 @@ private:
     }
 
     void bcast_osu() {
-        measure_within([&](Series& series) {
+        measure_within([&](Times& times) {
             double spent = 0;
             repeat(step_.count, [&] {
                 channel_.barrier();
-                const double before = now_ns();
-                channel_.multicast(leads() ? out_.data() : in_.data(), step_.bytes);
-                spent += now_ns() - before;
+                spent += time_of(1, [&] {
+                    channel_.multicast(leads() ? out_.data() : in_.data(), step_.bytes);
+                });
             });
-            series.push_back(channel_.mean_of_ranks(spent * part()));
+            times.push_back(channel_.mean_of_ranks(spent * part()));
         });
     }
 
@@ -429,17 +474,17 @@ private:
     /// `call`: of the call alone.
     void served(bool of_call) {
         if (!leads()) return channel_.serve();
-        Series calls;
-        Series all = lead([](std::uint64_t&) {}, step_.seconds * 1e9, step_.count,
-                          [&] {
-                              const double before = of_call ? now_ns() : 0;
-                              channel_.call(step_.bytes);
-                              if (of_call) calls.push_back(now_ns() - before);
-                              channel_.settle(step_.bytes);
-                          });
+        Times calls;
+        const Times all = sampler_.alone(step_, step_.count, [&] {
+            if (of_call)
+                calls.push_back(time_of(1, [&] { channel_.call(step_.bytes); }));
+            else
+                channel_.call(step_.bytes);
+            channel_.settle(step_.bytes);
+        });
         channel_.finish();
         std::sort(calls.begin(), calls.end());
-        tell_of(of_call ? calls : all, 1);
+        tell(of_call ? calls : all, 1);
     }
 
     // ---- Under callgrind
@@ -455,11 +500,11 @@ private:
         for (std::size_t i = 0; i < 2 * step_.count; ++i) {
             const bool sends = std::size_t(rank_) == i % 2;
             if (sends) counted_send(turn);
-            meeting_->wait_for_others(rank_);
+            sampler_.meeting()->meet();
             if (!sends) counted_receive(turn);
-            meeting_->wait_for_others(rank_);
+            sampler_.meeting()->meet();
         }
-        tell_of({0}, 1);
+        tell({0}, 1);
     }
     [[gnu::noinline]] void counted_self() {
         channel_.post_receive(in_.data(), step_.bytes);
@@ -468,33 +513,9 @@ private:
     }
     Channel& channel_;
     int rank_, ranks_;
-    Meeting* meeting_;
+    Sampler& sampler_;
     Step step_;
     std::vector<std::byte> out_, in_;
 };
 
-/// When a rank is put on its processor: before threads begin that are to share it, or when it has
-/// joined, since a ring asks on which processors its ranks may run.
-enum class Pinned { first, when_joined };
-
-/// Builds each rank's channel with make(rank, meeting), and takes the steps. Returns the exit
-/// status.
-template <class Make>
-int measure_ranks(const Setup& setup, Make&& make, Pinned pinned = Pinned::first) {
-    auto& meeting = *new (shared_memory(sizeof(Meeting))) Meeting(setup.ranks);
-    const int rank = fork_ranks(setup);
-    if (pinned == Pinned::first) setup.pin(rank);
-    const double began = now_ns();
-    {
-        auto channel = make(rank, meeting);
-        const double start = now_ns() - began;
-        setup.pin(rank);
-        meeting.wait_for_others(rank);
-        Steps(channel, rank, setup.ranks, &meeting).take_all(StepSource(setup, rank), start);
-        let_leave();
-        meeting.wait_for_others(rank);
-    }
-    return end_ranks(rank);
-}
-
-}  // namespace bench
+}  // namespace tools
