@@ -572,7 +572,7 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     }
     // (4) - this release-store synchronizes-with the acquire-loads (6) and (7), and with those of
     // rmem/ring/waiting/awaiting.cpp (1), rmem/link/udp/outbox.cpp (1),
-    // mpi_channel/device/peer_memory.cpp (1) and tools/watch/ring_report.cpp (1)
+    // mpi_channel/device/peer_memory.cpp (1) and tools/watch/ring_sampler.cpp (1)
     mine.state.store(static_cast<std::uint32_t>(RankState::joined), std::memory_order_release);
 }
 

@@ -2,71 +2,30 @@
 #include "tools/watch/ring_report.hpp"
 
 #include "billboard/core/counters.hpp"
-#include "rmem/base/process.hpp"
-#include "rmem/ring/node_board.hpp"
-#include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/munet_report.hpp"
 #include "tools/watch/port_counters.hpp"
+#include "tools/watch/ring_sampler.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
-#include <fstream>
 #include <span>
 
 namespace tools {
 
 namespace {
 
-struct Process {
-    std::string command;  ///< empty: not to be seen from here
-    char state = '?';     ///< as in /proc/<pid>/stat
-};
+using Names = std::span<const rmem::CounterName>;
 
-/// The system's data on a process.
-Process process_of(unsigned pid) {
-    Process process;
-    std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), process.command);
-    std::string stat;
-    std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), stat);
-    const auto bracket = stat.rfind(')');
-    if (bracket != std::string::npos && bracket + 2 < stat.size())
-        process.state = stat[bracket + 2];
-    return process;
-}
-
-/// What it says of the process in a slot, unless its number is another's by now.
-// relaxed is enough: a process's start time tells whether the two belong together
-Process process_of(const rmem::RankSlot& slot) {
-    const std::uint32_t pid = slot.pid.load(std::memory_order_relaxed);
-    const std::uint64_t start = slot.start_time.load(std::memory_order_relaxed);
-    if (pid == 0 || start == 0 || rmem::process_start_time(pid) != start) return {};
-    return process_of(pid);
-}
-
-template <std::size_t Size>
-nlohmann::json counters_json(const rmem::CounterBlock<Size>& counters,
-                             std::span<const rmem::CounterName> names) {
+nlohmann::json counters_json(const CounterValues& values, Names names) {
     nlohmann::json result = nlohmann::json::object();
-    for (std::size_t i = 0; i < names.size(); ++i) result[names[i].name] = counters.get(i);
+    for (std::size_t i = 0; i < names.size(); ++i) result[names[i].name] = values.at(i);
     return result;
 }
 
-/// Of the ports that the rank has used.
-nlohmann::json ports_json(const rmem::RankSlot& slot) {
-    nlohmann::json result = nlohmann::json::object();
-    for (std::size_t p = 0; p < slot.ports.size(); ++p) {
-        const auto& [port, names] = ports::kPortNames[p];
-        if (!any_of(values_of(slot.ports[p], names.size()))) continue;
-        result[port] = counters_json(slot.ports[p], names);
-    }
-    return result;
-}
-
-nlohmann::json names_json(std::span<const rmem::CounterName> names) {
+nlohmann::json names_json(Names names) {
     nlohmann::json result = nlohmann::json::object();
     for (const auto& name : names) {
         result[name.name] = {{"unit", name.unit}, {"meaning", name.meaning}};
@@ -74,41 +33,40 @@ nlohmann::json names_json(std::span<const rmem::CounterName> names) {
     return result;
 }
 
-nlohmann::json histogram_json(const rmem::Histogram& histogram) {
+nlohmann::json histogram_json(const HistogramSample& histogram) {
     return {{"count", histogram.count()},         {"p50", histogram.quantile(0.5)},
             {"p90", histogram.quantile(0.9)},     {"p99", histogram.quantile(0.99)},
             {"p99.9", histogram.quantile(0.999)}, {"max", histogram.max()}};
 }
 
-// relaxed is enough: what a report says is of no one instant
-nlohmann::json rank_json(const rmem::Ring& ring, unsigned rank) {
-    const rmem::RankSlot& slot = ring.rank(rank);
+nlohmann::json rank_json(const RankSample& sample, std::size_t rank) {
     nlohmann::json result = {
         {"rank", rank},
-        {"node", slot.node.load(std::memory_order_relaxed)},
-        {"state", rank_state(ring, rank)},
-        {"pid", slot.pid.load(std::memory_order_relaxed)},
-        {"command", process_of(slot).command},
-        {"incarnation", slot.incarnation.load(std::memory_order_relaxed)},
-        {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
-        {"protocol_counters", counters_json(slot.protocol, billboard::kCounterNames)}};
-    if (nlohmann::json ports = ports_json(slot); !ports.empty())
-        result["port_counters"] = std::move(ports);
+        {"node", sample.node},
+        {"state", sample.state},
+        {"pid", sample.pid},
+        {"command", sample.command},
+        {"incarnation", sample.incarnation},
+        {"link_counters", counters_json(sample.link, rmem::kLinkCounterNames)},
+        {"protocol_counters", counters_json(sample.protocol, billboard::kCounterNames)}};
+    for (std::size_t p = 0; p < sample.ports.size(); ++p) {
+        const auto& [port, names] = ports::kPortNames[p];
+        if (!sample.ports[p].empty())
+            result["port_counters"][port] = counters_json(sample.ports[p], names);
+    }
     return result;
 }
 
-// relaxed is enough: as above
-nlohmann::json node_json(const rmem::Ring& ring, unsigned node) {
-    const rmem::NodeSlot& slot = ring.node(node);
+nlohmann::json node_json(const NodeSample& sample, std::size_t node) {
     return {{"node", node},
-            {"present", slot.present.load(std::memory_order_relaxed) != 0},
-            {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
-            {"propagation_ns", histogram_json(slot.propagation)},
-            {"lateness_ns", histogram_json(slot.lateness)}};
+            {"present", sample.is_present},
+            {"link_counters", counters_json(sample.link, rmem::kLinkCounterNames)},
+            {"propagation_ns", histogram_json(sample.propagation)},
+            {"lateness_ns", histogram_json(sample.lateness)}};
 }
 
-const char* kind_text(std::uint32_t kind) {
-    switch (static_cast<rmem::udp::EngineKind>(kind)) {
+const char* kind_text(rmem::udp::EngineKind kind) {
+    switch (kind) {
         case rmem::udp::EngineKind::program: return "program";
         case rmem::udp::EngineKind::daemon: return "daemon";
         case rmem::udp::EngineKind::none: break;
@@ -117,29 +75,26 @@ const char* kind_text(std::uint32_t kind) {
 }
 
 /// The node's engine on link udp, as its board shows it.
-// relaxed is enough: as above
-nlohmann::json engine_json(const rmem::Ring& ring) {
-    const rmem::udp::NodeBoard& board = ring.board();
+nlohmann::json engine_json(const EngineSample& engine, unsigned node) {
     nlohmann::json members = nlohmann::json::array(), peers = nlohmann::json::array();
-    for (unsigned n = 0; n < ring.config().nodes; ++n) {
-        if ((board.members[n / 64].load(std::memory_order_relaxed) >> n % 64 & 1) == 0) continue;
-        members.push_back(n);
-        const rmem::udp::NodeView& view = board.nodes[n];
-        if (n == ring.own_node()) continue;
-        peers.push_back({{"node", n},
-                         {"round_trip_ns", view.round_trip_ns.load(std::memory_order_relaxed)},
-                         {"clock_error_ns", view.clock_error_ns.load(std::memory_order_relaxed)}});
+    for (unsigned n = 0; n < engine.members.size(); ++n) {
+        if (engine.members[n]) members.push_back(n);
     }
-    return {{"node", ring.own_node()},
-            {"runs", ring.has_engine()},
-            {"kind", kind_text(board.kind.load(std::memory_order_relaxed))},
-            {"pid", board.pid.load(std::memory_order_relaxed)},
-            {"in_ring",
-             ring.has_engine() && board.membership_epoch.load(std::memory_order_relaxed) % 2 == 1},
+    for (const PeerSample& peer : engine.peers) {
+        if (!engine.members[peer.node]) continue;
+        peers.push_back({{"node", peer.node},
+                         {"round_trip_ns", peer.round_trip_ns},
+                         {"clock_error_ns", peer.clock_error_ns}});
+    }
+    return {{"node", node},
+            {"runs", engine.runs},
+            {"kind", kind_text(engine.kind)},
+            {"pid", engine.pid},
+            {"in_ring", engine.is_member()},
             {"members", members},
             {"peers", peers},
-            {"refuses", ring.has_engine() ? board.notice.text() : ""},
-            {"counters", counters_json(board.counters, rmem::udp::kUdpCounterNames)}};
+            {"refuses", engine.remark},
+            {"counters", counters_json(engine.counters, rmem::udp::kUdpCounterNames)}};
 }
 
 nlohmann::json config_json(const rmem::Ring& ring) {
@@ -277,10 +232,6 @@ std::string counters_text(const nlohmann::json& report) {
 
 }  // namespace
 
-bool is_stopped(unsigned pid) {
-    return pid != 0 && process_of(pid).state == 'T';
-}
-
 const char* ring_state(const rmem::Ring& ring) {
     if (ring.has_members()) return "alive";
     return ring.stays() ? "kept" : "dead";
@@ -294,20 +245,6 @@ unsigned live_ranks(const rmem::Ring& ring) {
     return alive;
 }
 
-std::string rank_state(const rmem::Ring& ring, unsigned rank) {
-    const rmem::RankSlot& slot = ring.rank(rank);
-    if (ring.is_alive(rank)) return process_of(slot).state == 'T' ? "stopped" : "alive";
-    // (1) - this acquire-load synchronizes-with the release-store rmem/ring/ring.cpp (4)
-    switch (static_cast<rmem::RankState>(slot.state.load(std::memory_order_acquire))) {
-        case rmem::RankState::joined: return "dead";
-        case rmem::RankState::left: return "left";
-        case rmem::RankState::elsewhere: return "elsewhere";
-        case rmem::RankState::lost: return "lost";
-        case rmem::RankState::absent: break;
-    }
-    return "absent";
-}
-
 nlohmann::json ring_summary(const std::string& name) {
     try {
         return config_json(*rmem::Ring::observe(name));
@@ -316,42 +253,32 @@ nlohmann::json ring_summary(const std::string& name) {
     }
 }
 
-/// The meanings of the ports' counters that a member has, and the MU-Net daemons of this host's
-/// nodes.
-void add_ports(nlohmann::json& report) {
-    for (const auto& [port, names] : ports::kPortNames) {
-        for (const nlohmann::json& m : report["members"]) {
-            if (m.contains("port_counters") && m["port_counters"].contains(port))
+nlohmann::json ring_report(const rmem::Ring& ring) {
+    RingSample sample = sample_of(ring);
+    add_munet(sample);
+    nlohmann::json report = config_json(ring);
+    report["members"] = nlohmann::json::array();
+    for (std::size_t r = 0; r < sample.ranks.size(); ++r) {
+        report["members"].push_back(rank_json(sample.ranks[r], r));
+        for (std::size_t p = 0; p < rmem::kPortBlocks; ++p) {
+            const auto& [port, names] = ports::kPortNames[p];
+            if (!sample.ranks[r].ports[p].empty())
                 report["port_counters"][port] = names_json(names);
         }
     }
-    const bool had_munet =
-        report.contains("port_counters") && report["port_counters"].contains("munet");
-    const auto ring = report["name"].get<std::string>();
-    for (unsigned node = 0; node < report["nodes"].get<unsigned>(); ++node) {
-        if (const auto daemon = munet_sample(ring, node, had_munet))
-            report["munet"].push_back(munet_json(board_name(ring, node), *daemon));
-    }
-}
-
-nlohmann::json ring_report(const rmem::Ring& ring) {
-    nlohmann::json report = config_json(ring);
-    report["members"] = nlohmann::json::array();
-    for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
-        report["members"].push_back(rank_json(ring, rank));
-    }
     // On `direct` there is no engine, and all nodes are one.
     report["nodes_seen"] = nlohmann::json::array();
-    for (unsigned node = 0; node < ring.config().nodes; ++node) {
-        report["nodes_seen"].push_back(node_json(ring, node));
+    for (unsigned n = 0; n < sample.nodes.size(); ++n) {
+        const NodeSample& node = sample.nodes[n];
+        report["nodes_seen"].push_back(node_json(node, n));
+        if (node.engine) report["engine"] = engine_json(*node.engine, n);
+        if (node.munet)
+            report["munet"].push_back(munet_json(board_name(sample.config.name, n), *node.munet));
     }
-    if (ring.config().is_remote()) report["engine"] = engine_json(ring);
     report["counters"] = names_json(rmem::kLinkCounterNames);
     report["counters"].update(names_json(billboard::kCounterNames));
-    if (ring.config().is_remote()) {
+    if (sample.config.is_remote())
         report["engine_counters"] = names_json(rmem::udp::kUdpCounterNames);
-    }
-    add_ports(report);
     return report;
 }
 

@@ -13,12 +13,6 @@
 
 namespace tools {
 
-/// "alive", "stopped", "dead", "left" or "absent". Alive and dead are told by the rank's lock.
-std::string rank_state(const rmem::Ring& ring, unsigned rank);
-
-/// Whether a process of this host is there, but stopped by a signal or a debugger.
-[[nodiscard]] bool is_stopped(unsigned pid);
-
 /// Ranks held by a live process.
 unsigned live_ranks(const rmem::Ring& ring);
 

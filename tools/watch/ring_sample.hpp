@@ -41,7 +41,12 @@ inline bool any_of(const CounterValues& values) {
 
 struct RankSample {
     unsigned node = 0;
-    std::string state = "absent";  ///< as of rank_state()
+    /// "alive", "stopped", "dead", "left", "absent", "elsewhere" or "lost". Alive and dead are told
+    /// by the rank's lock.
+    std::string state = "absent";
+    unsigned pid = 0;
+    std::string command;  ///< of its process, if that is there still
+    std::uint32_t incarnation = 0;
     CounterValues link, protocol;
     /// In the order of ports::kPortNames; empty: the rank has not used that port.
     std::array<CounterValues, rmem::kPortBlocks> ports{};
@@ -94,9 +99,11 @@ const char* name_of(NodeState state);
 struct NodeSample {
     NodeState state = NodeState::absent;
     bool is_here = false;  ///< its bank is on this host
-    CounterValues link;    ///< of its bank
+    bool is_present = false;
+    CounterValues link;  ///< of its bank
     /// Of writes to its bank; of a node on another host: of its writes to the banks here.
     HistogramSample propagation;
+    HistogramSample lateness;  ///< of its engine
     std::optional<EngineSample> engine;
     std::optional<MunetSample> munet;
 };

@@ -2,17 +2,19 @@
 #include "tools/watch/ring_sampler.hpp"
 
 #include "billboard/core/counters.hpp"
+#include "rmem/base/process.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/watch/munet_report.hpp"
 #include "tools/watch/port_counters.hpp"
-#include "tools/watch/ring_report.hpp"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 
 namespace tools {
 
@@ -32,12 +34,52 @@ std::shared_ptr<Ring> open_read_only(const std::string& segment) {
 
 // ---- Ranks
 
+struct Process {
+    std::string command;  ///< empty: not to be seen from here
+    char state = '?';     ///< as in /proc/<pid>/stat
+
+    bool is_stopped() const { return state == 'T'; }
+};
+
+/// The system's data on a process.
+Process process_of(unsigned pid) {
+    Process process;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), process.command);
+    std::string stat;
+    std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), stat);
+    const auto bracket = stat.rfind(')');
+    if (bracket != std::string::npos && bracket + 2 < stat.size())
+        process.state = stat[bracket + 2];
+    return process;
+}
+
+const char* state_of(const Ring& ring, unsigned rank, const Process& process) {
+    if (ring.is_alive(rank)) return process.is_stopped() ? "stopped" : "alive";
+    // (1) - this acquire-load synchronizes-with the release-store rmem/ring/ring.cpp (4)
+    switch (static_cast<rmem::RankState>(ring.rank(rank).state.load(std::memory_order_acquire))) {
+        case rmem::RankState::joined: return "dead";
+        case rmem::RankState::left: return "left";
+        case rmem::RankState::elsewhere: return "elsewhere";
+        case rmem::RankState::lost: return "lost";
+        case rmem::RankState::absent: break;
+    }
+    return "absent";
+}
+
 /// What a segment says of a rank. Of a ring over several hosts its own node's segment says most.
-// relaxed is enough: a sample is of no one instant
+// relaxed is enough: a sample is of no one instant; and a process's start time tells whether its
+// number is another's by now
 RankSample rank_of(const Ring& ring, unsigned rank) {
     const rmem::RankSlot& slot = ring.rank(rank);
     RankSample sample;
-    sample.state = rank_state(ring, rank);
+    sample.pid = slot.pid.load(std::memory_order_relaxed);
+    const std::uint64_t start = slot.start_time.load(std::memory_order_relaxed);
+    Process process;
+    if (sample.pid != 0 && start != 0 && rmem::process_start_time(sample.pid) == start)
+        process = process_of(sample.pid);
+    sample.command = process.command;
+    sample.state = state_of(ring, rank, process);
+    sample.incarnation = slot.incarnation.load(std::memory_order_relaxed);
     sample.node = std::min(slot.node.load(std::memory_order_relaxed), ring.config().nodes - 1);
     sample.link = values_of(slot.link, rmem::kLinkCounterNames.size());
     sample.protocol = values_of(slot.protocol, billboard::kCounterNames.size());
@@ -97,7 +139,7 @@ EngineSample engine_of(const Ring& ring) {
 
 NodeState state_of(const EngineSample& engine) {
     if (!engine.runs) return engine.membership_epoch == 0 ? NodeState::absent : NodeState::down;
-    if (is_stopped(engine.pid)) return NodeState::stopped;
+    if (engine.pid != 0 && process_of(engine.pid).is_stopped()) return NodeState::stopped;
     return engine.is_member() ? NodeState::up : NodeState::joining;
 }
 
@@ -114,35 +156,62 @@ NodeState state_by_others(const RingSample& sample, unsigned node) {
     return state;
 }
 
-/// A segment of link udp: its own node's, and its measurements of the others.
-void add_nodes_of(RingSample& sample, const Ring& ring) {
-    const unsigned own = ring.own_node();
-    for (unsigned n = 0; n < sample.nodes.size(); ++n) {
+/// The segment of another node of a ring over several hosts: that node's, and its measurements of
+/// the others.
+void add(RingSample& sample, RingSample&& other) {
+    sample.has_members = sample.has_members || other.has_members;
+    sample.stays = sample.stays || other.stays;
+    for (std::size_t r = 0; r < sample.ranks.size(); ++r) {
+        if (knows_better(other.ranks[r], sample.ranks[r]))
+            sample.ranks[r] = std::move(other.ranks[r]);
+    }
+    for (std::size_t n = 0; n < sample.nodes.size(); ++n) {
         NodeSample& node = sample.nodes[n];
-        const HistogramSample propagation(ring.node(n).propagation);
-        if (n == own) {
-            node.propagation = propagation;
-            node.is_here = true;
-            node.link = values_of(ring.node(n).link, rmem::kLinkCounterNames.size());
-            node.engine = engine_of(ring);
-            node.state = state_of(*node.engine);
+        if (other.nodes[n].is_here) {
+            node = std::move(other.nodes[n]);
         } else if (!node.is_here) {
-            node.propagation.add(propagation);
+            node.propagation.add(other.nodes[n].propagation);
         }
     }
 }
 
-void add_all_nodes(RingSample& sample, const Ring& ring) {
-    for (unsigned n = 0; n < sample.nodes.size(); ++n) {
-        NodeSample& node = sample.nodes[n];
-        node.is_here = true;
-        node.propagation = HistogramSample(ring.node(n).propagation);
-        node.link = values_of(ring.node(n).link, rmem::kLinkCounterNames.size());
-        node.state = state_by_ranks(sample, n);
+}  // namespace
+
+RingSample sample_of(const Ring& ring) {
+    RingSample sample;
+    sample.exists = true;
+    sample.config = ring.config();
+    sample.bound_ns = sample.config.bound_ns != 0
+                          ? sample.config.bound_ns
+                          : rmem::bound_ns(sample.config.timing, sample.config.nodes);
+    sample.has_members = ring.has_members();
+    sample.stays = ring.stays();
+    for (unsigned r = 0; r < sample.config.ranks; ++r) sample.ranks.push_back(rank_of(ring, r));
+    const bool is_remote = sample.config.is_remote();
+    for (unsigned n = 0; n < sample.config.nodes; ++n) {
+        const rmem::NodeSlot& slot = ring.node(n);
+        NodeSample& node = sample.nodes.emplace_back();
+        node.is_here = !is_remote || n == ring.own_node();
+        // relaxed is enough: as above
+        node.is_present = slot.present.load(std::memory_order_relaxed) != 0;
+        node.link = values_of(slot.link, rmem::kLinkCounterNames.size());
+        node.propagation = HistogramSample(slot.propagation);
+        node.lateness = HistogramSample(slot.lateness);
+        if (is_remote && node.is_here) node.engine = engine_of(ring);
+        if (node.is_here)
+            node.state = is_remote ? state_of(*node.engine) : state_by_ranks(sample, n);
     }
+    return sample;
 }
 
-}  // namespace
+void add_munet(RingSample& sample) {
+    const bool had_munet =
+        std::any_of(sample.ranks.begin(), sample.ranks.end(), [](const RankSample& rank) {
+            return !rank.ports[ports::port_block(billboard::Class::munet)].empty();
+        });
+    for (unsigned n = 0; n < sample.nodes.size(); ++n)
+        sample.nodes[n].munet = munet_sample(sample.config.name, n, had_munet);
+}
 
 void RingSampler::find_segments() {
     std::vector<std::string> names;
@@ -170,33 +239,18 @@ void RingSampler::find_segments() {
 RingSample RingSampler::sample(std::int64_t now) {
     find_segments();
     RingSample sample;
-    sample.at_ns = now;
-    if (rings_.empty()) return sample;
-    sample.exists = true;
-    sample.config = rings_.front()->config();
-    sample.bound_ns = sample.config.bound_ns != 0
-                          ? sample.config.bound_ns
-                          : rmem::bound_ns(sample.config.timing, sample.config.nodes);
-    sample.ranks.resize(sample.config.ranks);
-    sample.nodes.resize(sample.config.nodes);
     for (const auto& ring : rings_) {
-        sample.has_members = sample.has_members || ring->has_members();
-        sample.stays = sample.stays || ring->stays();
-        for (unsigned r = 0; r < sample.config.ranks; ++r) {
-            RankSample rank = rank_of(*ring, r);
-            if (knows_better(rank, sample.ranks[r])) sample.ranks[r] = std::move(rank);
-        }
-        if (sample.config.is_remote()) add_nodes_of(sample, *ring);
+        RingSample one = sample_of(*ring);
+        sample.exists ? add(sample, std::move(one)) : void(sample = std::move(one));
     }
-    if (!sample.config.is_remote()) add_all_nodes(sample, *rings_.front());
-    const bool had_munet =
-        std::any_of(sample.ranks.begin(), sample.ranks.end(), [](const RankSample& rank) {
-            return !rank.ports[ports::port_block(billboard::Class::munet)].empty();
-        });
-    for (unsigned n = 0; n < sample.config.nodes; ++n) {
-        if (!sample.nodes[n].is_here) sample.nodes[n].state = state_by_others(sample, n);
-        sample.nodes[n].munet = munet_sample(sample.config.name, n, had_munet);
+    sample.at_ns = now;
+    for (unsigned n = 0; n < sample.nodes.size(); ++n) {
+        NodeSample& node = sample.nodes[n];
+        if (node.is_here) continue;
+        node.state = state_by_others(sample, n);
+        node.link.clear();  // it counts on its own host
     }
+    add_munet(sample);
     return sample;
 }
 

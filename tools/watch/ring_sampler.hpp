@@ -20,6 +20,11 @@
 
 namespace tools {
 
+/// What one segment says: of a ring over several hosts its own node's. Without the MU-Net daemons.
+RingSample sample_of(const rmem::Ring& ring);
+/// Those of this host's nodes.
+void add_munet(RingSample& sample);
+
 class RingSampler {
 public:
     explicit RingSampler(std::string name) : name_(std::move(name)) {}

@@ -35,7 +35,8 @@ RingSample sample_at(std::int64_t seconds) {
     sample.config.link = rmem::LinkKind::udp;
     sample.ranks.resize(2);
     sample.ranks[0].state = "alive";
-    sample.ranks[1] = {1, "elsewhere", {}, {}};
+    sample.ranks[1].node = 1;
+    sample.ranks[1].state = "elsewhere";
     sample.nodes.resize(2);
     sample.nodes[0].state = sample.nodes[1].state = NodeState::up;
     sample.nodes[0].is_here = true;
@@ -149,7 +150,7 @@ TEST(RingView, tells_writes_that_the_wire_brought_too_late_from_those_that_the_h
 
 TEST(RingView, has_an_event_for_each_counter_of_trouble_that_is_not_zero) {
     auto before = sample_at(0), now = sample_at(1);
-    now.ranks[1] = {1, "alive", {}, {}};
+    now.ranks[1].state = "alive";
     set(now.ranks[0].link, LinkCounter::back_pressure, 3);
     set(now.ranks[1].link, LinkCounter::back_pressure, 4);
     set(now.ranks[0].link, LinkCounter::writes_sent, 4);
