@@ -21,6 +21,18 @@ struct Finding {
     std::string advice;  ///< the advice; empty when there is nothing to do
 };
 
+inline Finding ok(const std::string& name, const std::string& found,
+                  const std::string& advice = "") {
+    return {name, Verdict::ok, found, advice};
+}
+inline Finding warn(const std::string& name, const std::string& found, const std::string& advice) {
+    return {name, Verdict::warn, found, advice};
+}
+inline Finding fail(const std::string& name, const std::string& found,
+                    const std::string& advice = "") {
+    return {name, Verdict::fail, found, advice};
+}
+
 /// For a job of this number of ranks.
 struct CheckedJob {
     unsigned ranks = 4;

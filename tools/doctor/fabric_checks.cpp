@@ -101,33 +101,31 @@ struct Network {
 Finding finding_of(const std::string& provider, const Network& network) {
     const std::string where = fmt::format("on {}", fmt::join(network.places, ", "));
     if (!network.lack.empty()) {
-        return {provider, Verdict::warn,
-                fmt::format("{}: cannot carry a ring, it has {}", where, network.lack),
-                "give another one in RMEM_PROVIDER"};
+        return warn(provider,
+                    fmt::format("{}: cannot carry a ring, it has {}", where, network.lack),
+                    "give another one in RMEM_PROVIDER");
     }
     try {
         const auto latency = latency_of(provider, rmem::environment_text("RMEM_INTERFACE"));
         if (latency) {
-            return {provider, Verdict::ok,
-                    fmt::format("{}: keeps each sender's order (FI_ORDER_SAS); {:.1f} us one way "
-                                "between two endpoints of this host",
-                                where, static_cast<double>(*latency) / 1e3),
-                    ""};
+            return ok(provider,
+                      fmt::format("{}: keeps each sender's order (FI_ORDER_SAS); {:.1f} us one way "
+                                  "between two endpoints of this host",
+                                  where, static_cast<double>(*latency) / 1e3));
         }
-        return {provider, Verdict::warn,
-                fmt::format("{}: two endpoints of this host do not reach each other", where),
-                "a firewall may be between them; RMEM_INTERFACE chooses the interface"};
+        return warn(provider,
+                    fmt::format("{}: two endpoints of this host do not reach each other", where),
+                    "a firewall may be between them; RMEM_INTERFACE chooses the interface");
     } catch (const rmem::Error& error) {
-        return {provider, Verdict::warn, fmt::format("{}: {}", where, error.sentence()), ""};
+        return warn(provider, fmt::format("{}: {}", where, error.sentence()), "");
     }
 }
 
 Finding settings_finding(unsigned nodes) {
     try {
-        const auto settings = fabric::Settings::read(nodes);
-        return {"RMEM_GROUP", Verdict::ok, settings.text(), ""};
+        return ok("RMEM_GROUP", fabric::Settings::read(nodes).text());
     } catch (const rmem::Error& error) {
-        return {"RMEM_GROUP", Verdict::fail, error.sentence(), ""};
+        return fail("RMEM_GROUP", error.sentence());
     }
 }
 
@@ -140,7 +138,7 @@ std::vector<Finding> check_fabric() {
     try {
         offers = fabric::offers(wanted);
     } catch (const rmem::Error& error) {
-        return {{"libfabric", Verdict::fail, error.sentence(), ""}};
+        return {fail("libfabric", error.sentence())};
     }
     std::vector<std::string> order;
     std::map<std::string, Network> networks;
@@ -159,13 +157,13 @@ std::vector<Finding> check_fabric() {
         return finding.verdict == Verdict::ok;
     });
     if (!has_any) {
-        findings.push_back({"libfabric", Verdict::fail,
-                            wanted.empty()
-                                ? std::string("no provider here can carry a ring")
+        findings.push_back(
+            fail("libfabric",
+                 wanted.empty() ? std::string("no provider here can carry a ring")
                                 : fmt::format("RMEM_PROVIDER is '{}': it cannot carry a ring here, "
                                               "or has no device",
                                               wanted),
-                            "`fi_info -l` lists what libfabric was built with"});
+                 "`fi_info -l` lists what libfabric was built with"));
     }
     const rmem::Environment environment = rmem::Environment::read();
     if (environment.link == rmem::LinkKind::fabric)

@@ -30,56 +30,47 @@ std::uint64_t free_shared_memory() {
 }
 
 Finding check_shared_memory(const CheckedJob& job) {
-    Finding finding{"shared-memory", Verdict::ok, "", ""};
     struct statfs fs {};
     if (::statfs(kSharedMemory, &fs) != 0) {
-        finding.verdict = Verdict::fail;
-        finding.found = fmt::format("there is no {}", kSharedMemory);
-        finding.advice = fmt::format("mount a tmpfs there: mount -t tmpfs tmpfs {}", kSharedMemory);
-        return finding;
+        return fail("shared-memory", fmt::format("there is no {}", kSharedMemory),
+                    fmt::format("mount a tmpfs there: mount -t tmpfs tmpfs {}", kSharedMemory));
     }
     const std::uint64_t total = std::uint64_t{fs.f_blocks} * static_cast<std::uint64_t>(fs.f_bsize);
-    finding.found = fmt::format("{} has {}, {} of it free; a ring of {} ranks needs {}",
-                                kSharedMemory, size_text(total), size_text(free_shared_memory()),
-                                job.ranks, size_text(job.segment_bytes));
+    const std::string found = fmt::format(
+        "{} has {}, {} of it free; a ring of {} ranks needs {}", kSharedMemory, size_text(total),
+        size_text(free_shared_memory()), job.ranks, size_text(job.segment_bytes));
     if (::access(kSharedMemory, R_OK | W_OK | X_OK) != 0) {
-        finding.verdict = Verdict::fail;
-        finding.advice = fmt::format("let everybody write there: chmod 1777 {}", kSharedMemory);
-    } else if (free_shared_memory() < job.segment_bytes) {
-        finding.verdict = Verdict::fail;
-        finding.advice = fmt::format(
-            "mount -o remount,size=… {} (containers: --shm-size), `rmem clean`, or a smaller ring "
-            "(RMEM_PARTITION, RMEM_SIZE)",
-            kSharedMemory);
-    } else if (fs.f_type != kTmpfsMagic) {
-        finding.verdict = Verdict::warn;
-        finding.advice = fmt::format("{} is no tmpfs, so every write may go to a disk: mount one",
-                                     kSharedMemory);
+        return fail("shared-memory", found,
+                    fmt::format("let everybody write there: chmod 1777 {}", kSharedMemory));
     }
-    return finding;
+    if (free_shared_memory() < job.segment_bytes) {
+        return fail("shared-memory", found,
+                    fmt::format("mount -o remount,size=… {} (containers: --shm-size), `rmem "
+                                "clean`, or a smaller ring (RMEM_PARTITION, RMEM_SIZE)",
+                                kSharedMemory));
+    }
+    if (fs.f_type == kTmpfsMagic) return ok("shared-memory", found);
+    return warn(
+        "shared-memory", found,
+        fmt::format("{} is no tmpfs, so every write may go to a disk: mount one", kSharedMemory));
 }
 
 /// Makes a ring, takes and tests the lock that tells live processes from dead ones, and removes the
 /// ring.
 Finding check_making() {
-    Finding finding{"ring", Verdict::ok, "a ring can be made, locked and removed", ""};
     rmem::RingConfig config;
     config.name = fmt::format("doctor-{}", ::getpid());
     config.user_bytes = 4096;
     try {
         const auto ring = rmem::Ring::open(config, rmem::Deadline::in(1'000'000'000));
         const rmem::Membership member(ring, {0, 0});
-        if (!ring->is_alive(0)) {
-            finding.verdict = Verdict::fail;
-            finding.found = "the lock of a live rank is not seen";
-            finding.advice = "a kernel from 3.15 on with open file description locks is needed";
-        }
+        if (ring->is_alive(0)) return ok("ring", "a ring can be made, locked and removed");
+        return fail("ring", "the lock of a live rank is not seen",
+                    "a kernel from 3.15 on with open file description locks is needed");
     } catch (const rmem::Error& error) {
-        finding.verdict = Verdict::fail;
-        finding.found = error.what();
-        finding.advice = "the sentence says what to do; rmem-errors(7) has more under its [name]";
+        return fail("ring", error.what(),
+                    "the sentence says what to do; rmem-errors(7) has more under its [name]");
     }
-    return finding;
 }
 
 Finding check_stale() {
@@ -89,36 +80,33 @@ Finding check_stale() {
         if (clean_ring(name, false, true, Staying::keep).removed)
             removable.push_back(printable(name));
     }
-    Finding finding{"stale-rings", Verdict::ok, fmt::format("rings: {}, each in use", names.size()),
-                    ""};
-    if (names.empty()) finding.found = "no rings on this host";
-    if (removable.empty()) return finding;
-    finding.verdict = Verdict::warn;
-    finding.found = fmt::format("nobody is left in: {}", fmt::join(removable, ", "));
-    finding.advice = "rmem clean";
-    return finding;
+    if (!removable.empty()) {
+        return warn("stale-rings", fmt::format("nobody is left in: {}", fmt::join(removable, ", ")),
+                    "rmem clean");
+    }
+    return ok("stale-rings", names.empty() ? "no rings on this host"
+                                           : fmt::format("rings: {}, each in use", names.size()));
 }
 
 Finding check_limit(const CheckedJob& job) {
-    Finding finding{"memory-limit", Verdict::ok, "no memory limit (cgroup)", ""};
     const auto memory = rmem::memory_of_cgroup();
-    if (!memory) return finding;
+    if (!memory) return ok("memory-limit", "no memory limit (cgroup)");
     const auto [room, limit] = *memory;
-    finding.found =
+    const std::string found =
         fmt::format("this cgroup may use {} in all, shared memory included, and has room for {}",
                     size_text(limit), size_text(room));
     if (room < job.segment_bytes) {
-        finding.verdict = Verdict::fail;
-        finding.advice = "raise the limit (containers: --memory), or make the ring smaller";
-    } else if (limit < free_shared_memory()) {
-        finding.found += fmt::format(", less than {} offers", kSharedMemory);
+        return fail("memory-limit", found,
+                    "raise the limit (containers: --memory), or make the ring smaller");
     }
-    return finding;
+    const bool is_less = limit < free_shared_memory();
+    return ok("memory-limit",
+              found + (is_less ? fmt::format(", less than {} offers", kSharedMemory) : ""));
 }
 
 /// Those of this process, which its children inherit (ulimit, containers, services).
 Finding check_own_limits(const CheckedJob& job) {
-    Finding finding{"limits", Verdict::ok, "", ""};
+    Verdict worst = Verdict::ok;
     std::vector<std::string> found, advice;
     const auto look = [&](__rlimit_resource which, const char* what, const char* option,
                           std::uint64_t needed, Verdict verdict, const std::string& why) {
@@ -128,7 +116,7 @@ Finding check_own_limits(const CheckedJob& job) {
         found.push_back(
             fmt::format("{} {}", is_of_bytes ? size_text(*limit) : fmt::to_string(*limit), what));
         advice.push_back(fmt::format("{} (ulimit {})", why, option));
-        finding.verdict = std::max(finding.verdict, verdict);
+        worst = std::max(worst, verdict);
     };
     const std::string smaller =
         fmt::format("a ring of {} ranks needs {}", job.ranks, size_text(job.segment_bytes));
@@ -140,27 +128,24 @@ Finding check_own_limits(const CheckedJob& job) {
          "ranks that poll use them up, and are ended then");
     look(RLIMIT_MEMLOCK, "of locked memory", "-l", job.segment_bytes, Verdict::ok,
          "programs that call mlockall need room for the ring");
-    finding.found = found.empty() ? "no limit of this process is in the way"
-                                  : fmt::format("{}", fmt::join(found, ", "));
-    finding.advice = fmt::format("{}", fmt::join(advice, "; "));
-    return finding;
+    return {"limits", worst,
+            found.empty() ? "no limit of this process is in the way"
+                          : fmt::format("{}", fmt::join(found, ", ")),
+            fmt::format("{}", fmt::join(advice, "; "))};
 }
 
 Finding check_huge_pages() {
     const std::string text = first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
-    Finding finding{"huge-pages", Verdict::ok, "", ""};
     const auto open = text.find('[');
     const auto close = text.find(']');
-    if (open == std::string::npos || close == std::string::npos) {
-        finding.found = "this kernel has no transparent huge pages for shared memory";
-        return finding;
-    }
+    if (open == std::string::npos || close == std::string::npos)
+        return ok("huge-pages", "this kernel has no transparent huge pages for shared memory");
     const std::string mode = text.substr(open + 1, close - open - 1);
-    finding.found = fmt::format("transparent huge pages for shared memory: {}", mode);
-    if (mode == "never" || mode == "deny") {
-        finding.found += " (page faults and TLB misses show on rings of many MiB only)";
-    }
-    return finding;
+    const bool is_off = mode == "never" || mode == "deny";
+    return ok(
+        "huge-pages",
+        fmt::format("transparent huge pages for shared memory: {}{}", mode,
+                    is_off ? " (page faults and TLB misses show on rings of many MiB only)" : ""));
 }
 
 }  // namespace

@@ -17,16 +17,6 @@ using rmem::udp::to_text;
 
 constexpr std::size_t kHeaders = 28;  // of IPv4 and UDP
 
-Finding ok(const std::string& name, const std::string& found, const std::string& advice = "") {
-    return {name, Verdict::ok, found, advice};
-}
-Finding warn(const std::string& name, const std::string& found, const std::string& advice) {
-    return {name, Verdict::warn, found, advice};
-}
-Finding fail(const std::string& name, const std::string& found, const std::string& advice) {
-    return {name, Verdict::fail, found, advice};
-}
-
 std::string interface_text(const HostInterface& one) {
     std::vector<std::string> addresses;
     for (const auto ip : one.addresses) addresses.push_back(to_text(ip));

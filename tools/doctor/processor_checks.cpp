@@ -31,52 +31,40 @@ Finding check_number(const CheckedJob& job) {
     const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
     const std::size_t usable = usable_processors().size();
     const double allowed = rmem::processors_of_cgroup().value_or(0);
-    Finding finding{"processors", Verdict::ok, "", ""};
-    finding.found = fmt::format(
+    const std::string found = fmt::format(
         "{} online, {} usable by this process (affinity), {}", online, usable,
         allowed > 0 ? fmt::format("quota of {:.2g} (cgroup)", allowed) : "no quota (cgroup)");
     if (usable < 2) {
-        finding.verdict = Verdict::warn;
-        finding.advice =
-            "every message costs a switch between processes: allow more (taskset, "
-            "containers: --cpuset-cpus)";
-    } else if (allowed > 0 && allowed < static_cast<double>(job.ranks)) {
-        finding.verdict = Verdict::warn;
-        finding.advice =
-            "ranks that poll use the quota up and are then stopped for tens of "
-            "milliseconds: raise it to the number of ranks (containers: --cpus)";
+        return warn("processors", found,
+                    "every message costs a switch between processes: allow more (taskset, "
+                    "containers: --cpuset-cpus)");
     }
-    return finding;
+    if (allowed > 0 && allowed < static_cast<double>(job.ranks)) {
+        return warn("processors", found,
+                    "ranks that poll use the quota up and are then stopped for tens of "
+                    "milliseconds: raise it to the number of ranks (containers: --cpus)");
+    }
+    return ok("processors", found);
 }
 
 Finding check_spinning(const CheckedJob& job) {
     const unsigned processors = rmem::allowed_processors();
-    Finding finding{"spinning", Verdict::ok, "", ""};
-    if (job.ranks <= processors) {
-        finding.found =
-            fmt::format("{} ranks on {} processors: waiting ranks spin", job.ranks, processors);
-        return finding;
-    }
-    finding.verdict = Verdict::warn;
-    finding.found =
-        fmt::format("{} ranks on {} processors: waiting ranks yield instead of spinning", job.ranks,
-                    processors);
-    finding.advice = fmt::format(
-        "at most {} ranks have the latency of the memory; more take turns, in "
-        "microseconds",
-        processors);
-    return finding;
+    const std::string found =
+        fmt::format("{} ranks on {} processors: waiting ranks ", job.ranks, processors);
+    if (job.ranks <= processors) return ok("spinning", found + "spin");
+    return warn("spinning", found + "yield instead of spinning",
+                fmt::format("at most {} ranks have the latency of the memory; more take turns, in "
+                            "microseconds",
+                            processors));
 }
 
 Finding check_wake_ups() {
-    Finding finding{"wake-ups", Verdict::ok,
-                    "membarrier(2) works: sleeping ranks are woken at once", ""};
-    if (rmem::register_fences()) return finding;
-    finding.verdict = Verdict::warn;
-    finding.found = fmt::format("membarrier(2) is refused: sleeping ranks look every {} instead",
-                                duration_text(rmem::kBlindSleepNs));
-    finding.advice = "allow it (containers: a seccomp profile with membarrier)";
-    return finding;
+    if (rmem::register_fences())
+        return ok("wake-ups", "membarrier(2) works: sleeping ranks are woken at once");
+    return warn("wake-ups",
+                fmt::format("membarrier(2) is refused: sleeping ranks look every {} instead",
+                            duration_text(rmem::kBlindSleepNs)),
+                "allow it (containers: a seccomp profile with membarrier)");
 }
 
 /// Asks for it as a helper does, in a thread that then ends.
@@ -88,16 +76,13 @@ Finding check_real_time() {
     } catch (const std::system_error&) {  // no thread, no priority
         has = false;
     }
-    Finding finding{"real-time", Verdict::ok,
-                    "helper threads get real-time priority: writes reach banks at once", ""};
-    if (has) return finding;
-    finding.found =
-        "helper threads get no real-time priority: on link `udp` writes reach the bank of a "
-        "program that spins on plain loads later";
-    finding.advice =
-        "for such programs: a line `@group - rtprio 1` in /etc/security/limits.conf, or "
-        "CAP_SYS_NICE (containers: --cap-add SYS_NICE)";
-    return finding;
+    if (has)
+        return ok("real-time", "helper threads get real-time priority: writes reach banks at once");
+    return ok("real-time",
+              "helper threads get no real-time priority: on link `udp` writes reach the bank of a "
+              "program that spins on plain loads later",
+              "for such programs: a line `@group - rtprio 1` in /etc/security/limits.conf, or "
+              "CAP_SYS_NICE (containers: --cap-add SYS_NICE)");
 }
 
 Finding check_clock() {
@@ -107,31 +92,22 @@ Finding check_clock() {
     std::int64_t last = start;
     for (int i = 0; i < kClockReads; ++i) last = rmem::now_ns();
     const std::int64_t each = (last - start) / kClockReads;
-    Finding finding{"clock", Verdict::ok, "", ""};
-    finding.found = fmt::format("clock source {}, {} ns for each reading",
-                                source.empty() ? "unknown" : source, each);
-    if (each > kSlowClockNs) {
-        finding.verdict = Verdict::warn;
-        finding.advice =
-            "link `ring` reads the clock for every write: boot with clocksource=tsc (a "
-            "virtual machine: let it see an invariant TSC)";
-    }
-    return finding;
+    const std::string found = fmt::format("clock source {}, {} ns for each reading",
+                                          source.empty() ? "unknown" : source, each);
+    if (each <= kSlowClockNs) return ok("clock", found);
+    return warn("clock", found,
+                "link `ring` reads the clock for every write: boot with clocksource=tsc (a "
+                "virtual machine: let it see an invariant TSC)");
 }
 
 Finding check_frequency() {
     const std::string governor =
         first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    Finding finding{"frequency", Verdict::ok, "", ""};
-    if (governor.empty()) {
-        finding.found = "the host or firmware sets the processors' frequency";
-        return finding;
-    }
-    finding.found = fmt::format("frequency governor {}", governor);
-    if (governor == "powersave") {
-        finding.advice = "for measurements: cpupower frequency-set -g performance";
-    }
-    return finding;
+    if (governor.empty())
+        return ok("frequency", "the host or firmware sets the processors' frequency");
+    return ok(
+        "frequency", fmt::format("frequency governor {}", governor),
+        governor == "powersave" ? "for measurements: cpupower frequency-set -g performance" : "");
 }
 
 /// How much of the time this process was kept from running though it wanted to.
@@ -148,30 +124,24 @@ Finding check_gaps() {
     }
     const std::int64_t watched = before - start;  // longer than wanted, if the last was a gap
     const double share = static_cast<double>(away) / static_cast<double>(watched);
-    Finding finding{"host-gaps", Verdict::ok, "", ""};
-    finding.found = fmt::format("{:.1f} % of {} away from the processor, {} at most", 100 * share,
-                                duration_text(static_cast<std::uint64_t>(watched)),
-                                duration_text(static_cast<std::uint64_t>(longest)));
-    if (share > kManyGaps) {
-        finding.verdict = Verdict::warn;
-        finding.advice =
-            "tails of latencies and the lateness of link `ring` are the host's: end other "
-            "work, isolate processors, or read the counters that tell the two apart";
-    }
-    return finding;
+    const std::string found =
+        fmt::format("{:.1f} % of {} away from the processor, {} at most", 100 * share,
+                    duration_text(static_cast<std::uint64_t>(watched)),
+                    duration_text(static_cast<std::uint64_t>(longest)));
+    if (share <= kManyGaps) return ok("host-gaps", found);
+    return warn("host-gaps", found,
+                "tails of latencies and the lateness of link `ring` are the host's: end other "
+                "work, isolate processors, or read the counters that tell the two apart");
 }
 
 Finding check_open_files(const CheckedJob& job) {
     rlimit limit{};
-    Finding finding{"open-files", Verdict::ok, "", ""};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return finding;
-    finding.found = fmt::format("{} open files allowed", limit.rlim_cur);
-    if (limit.rlim_cur < job.ranks * kFilesPerRank) {
-        finding.verdict = Verdict::warn;
-        finding.advice = fmt::format("`rmem run` of {} ranks needs about {}: ulimit -n", job.ranks,
-                                     job.ranks * kFilesPerRank);
-    }
-    return finding;
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return ok("open-files", "");
+    const std::string found = fmt::format("{} open files allowed", limit.rlim_cur);
+    if (limit.rlim_cur >= job.ranks * kFilesPerRank) return ok("open-files", found);
+    return warn("open-files", found,
+                fmt::format("`rmem run` of {} ranks needs about {}: ulimit -n", job.ranks,
+                            job.ranks * kFilesPerRank));
 }
 
 }  // namespace
