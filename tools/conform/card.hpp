@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-namespace conform {
+namespace tools::conform {
 
 /// What a card may have, or promise.
 enum class Feature {
@@ -96,4 +96,4 @@ inline void read_plainly(const volatile void* memory, std::size_t offset, void* 
     }
 }
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -14,7 +14,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace conform {
+namespace tools::conform {
 
 inline std::uint32_t fitted_word(std::uint64_t value) noexcept {
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -54,4 +54,4 @@ struct Finding {
 };
 static_assert(std::is_trivially_copyable_v<Finding> && sizeof(Finding) % 4 == 0);
 
-}  // namespace conform
+}  // namespace tools::conform

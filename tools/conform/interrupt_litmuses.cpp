@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -193,4 +193,4 @@ Finding interrupts_once(const Trial& trial) {
     return finding;
 }
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -209,4 +209,4 @@ void let_look(unsigned round) {
     if (round % kRoundsBetween == 0) ::sched_yield();
 }
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -15,7 +15,7 @@
 #include <optional>
 #include <span>
 
-namespace conform {
+namespace tools::conform {
 
 /// Lines of a litmus's place that all use; behind them each member has one of its own.
 inline constexpr unsigned kCommonLines = 8;
@@ -125,4 +125,4 @@ void in_turns(const Trial& trial, Write write, Look look) {
     }
 }
 
-}  // namespace conform
+}  // namespace tools::conform

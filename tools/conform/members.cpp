@@ -11,7 +11,7 @@
 #include <cstring>
 #include <fstream>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -214,4 +214,4 @@ bool Members::has_greeting() const {
     return words == greeting();
 }
 
-}  // namespace conform
+}  // namespace tools::conform

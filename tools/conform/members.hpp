@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace conform {
+namespace tools::conform {
 
 inline constexpr std::size_t kLineBytes = 64;
 
@@ -74,4 +74,4 @@ private:
     bool came_late_ = false;
 };
 
-}  // namespace conform
+}  // namespace tools::conform

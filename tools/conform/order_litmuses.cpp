@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -206,4 +206,4 @@ Finding own_data(const Trial& trial) {
     return finding;
 }
 
-}  // namespace conform
+}  // namespace tools::conform

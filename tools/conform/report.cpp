@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -32,7 +32,7 @@ std::string sentence_of(const Result& result) {
     const Counterexample& one = finding->first;
     const std::string what =
         fmt::format(fmt::runtime(result.litmus->breaks[one.how]),
-                    fmt::arg("place", tools::offset_text(offset_of(result, one))),
+                    fmt::arg("place", offset_text(offset_of(result, one))),
                     fmt::arg("writer", one.writer), fmt::arg("round", one.round),
                     fmt::arg("seen", one.seen), fmt::arg("expected", one.expected));
     return fmt::format("at member {}: {} ({} times)", member, what, finding->breaks);
@@ -58,7 +58,7 @@ std::string why_undecided(const Result& result) {
 }
 
 std::string rules_text(const Report& report) {
-    tools::Table table({"rule", "verdict", ">rounds", ">observations", "what it says"});
+    Table table({"rule", "verdict", ">rounds", ">observations", "what it says"});
     for (const Result& one : report.results) {
         const bool was_run = one.outcome != Outcome::not_offered;
         table.add({one.litmus->name, name_of(one.outcome),
@@ -84,8 +84,8 @@ std::string details_text(const Report& report) {
 }
 
 std::string times_text(const Report& report) {
-    tools::Table table({"ns, one way", "members", ">samples", ">least", ">p50", ">p99", ">p99.9",
-                        ">max", ">jitter p50", ">p99", ">max"});
+    Table table({"ns, one way", "members", ">samples", ">least", ">p50", ">p99", ">p99.9", ">max",
+                 ">jitter p50", ">p99", ">max"});
     const auto members = static_cast<unsigned>(report.plan.members);
     for (const Result& one : report.results) {
         for (unsigned member = 0; member < one.findings.size(); ++member) {
@@ -166,7 +166,7 @@ std::string Report::verdict() const {
 
 std::string Report::text() const {
     return fmt::format("{}\n{}, {} members, {} bytes at {}\n\n{}{}{}", verdict(), card,
-                       plan.members, bytes, tools::offset_text(plan.at), rules_text(*this),
+                       plan.members, bytes, offset_text(plan.at), rules_text(*this),
                        details_text(*this), times_text(*this));
 }
 
@@ -182,4 +182,4 @@ nlohmann::json Report::json() const {
             {"rules", std::move(rules)}};
 }
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace conform {
+namespace tools::conform {
 
 /// Of a card, as it names itself.
 struct Report {
@@ -27,4 +27,4 @@ struct Report {
     nlohmann::json json() const;
 };
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -10,7 +10,7 @@
 #include <rfm2g_api.h>
 #include <cstring>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -101,4 +101,4 @@ const VendorCard rfm2g_card{
         return std::make_unique<Rfm2gCard>(device, reading);
     }};
 
-}  // namespace conform
+}  // namespace tools::conform

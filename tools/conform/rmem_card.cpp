@@ -8,7 +8,7 @@
 
 #include <stdexcept>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::unique_ptr<Card> card_of(rmem_node* node, int code, Reading reading) {
     return std::make_unique<RmemCard>(node, reading);
 }
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -10,9 +10,9 @@
 
 #include <memory>
 
-namespace conform {
+namespace tools::conform {
 
 /// Throws what the opening said where `code` is one of failure. Closes the node at its end.
 std::unique_ptr<Card> card_of(rmem_node* node, int code, Reading reading = Reading::by_call);
 
-}  // namespace conform
+}  // namespace tools::conform

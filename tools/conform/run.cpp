@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::vector<Result> run_litmuses(Card& card, const Plan& plan, const std::functi
     return results;
 }
 
-}  // namespace conform
+}  // namespace tools::conform

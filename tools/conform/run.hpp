@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace conform {
+namespace tools::conform {
 
 inline constexpr unsigned kMostMembers = 64;
 inline constexpr unsigned kMostRounds = 30'000;  ///< small words count them (members.hpp)
@@ -56,4 +56,4 @@ std::size_t needed_bytes(const Card& card, unsigned members);
 std::vector<Result> run_litmuses(Card& card, const Plan& plan,
                                  const std::function<void()>& begun = {});
 
-}  // namespace conform
+}  // namespace tools::conform

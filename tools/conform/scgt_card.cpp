@@ -11,7 +11,7 @@
 #include <scgtapi.h>
 #include <utility>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -126,4 +126,4 @@ const VendorCard scgt_card{"--scgt", "A SCRAMNet GT card: its unit, as scgtOpen 
                                    rmem::parse_unsigned("--scgt", unit, kLastUnit), reading);
                            }};
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -18,7 +18,7 @@
 #include <scrplus.h>
 #include <utility>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -142,4 +142,4 @@ const VendorCard scramnet_plus_card{
             rmem::parse_unsigned("--scramnet", unit, kLastUnit), reading);
     }};
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -8,7 +8,7 @@
 #include <bit>
 #include <vector>
 
-namespace conform {
+namespace tools::conform {
 
 Finding neighbours(const Trial& trial) {
     // Words side by side, each the next member's.
@@ -289,4 +289,4 @@ Finding late_join(const Trial& trial) {
     return finding;
 }
 
-}  // namespace conform
+}  // namespace tools::conform

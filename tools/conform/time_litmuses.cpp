@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace conform {
+namespace tools::conform {
 
 namespace {
 
@@ -146,4 +146,4 @@ Finding interrupt_time(const Trial& trial) {
     return finding;
 }
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace conform {
+namespace tools::conform {
 
 // RMEM_CARDS is CARD(rfm2g) CARD(scgt) and so on, by tools/CMakeLists.txt.
 #define CARD(library) extern const VendorCard library##_card;
@@ -17,4 +17,4 @@ std::span<const VendorCard> vendor_cards() {
     return cards;
 }
 
-}  // namespace conform
+}  // namespace tools::conform

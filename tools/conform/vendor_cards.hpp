@@ -14,7 +14,7 @@
 #include <memory>
 #include <span>
 
-namespace conform {
+namespace tools::conform {
 
 struct VendorCard {
     const char* option;   ///< of the command, with which of the host's cards it is
@@ -24,4 +24,4 @@ struct VendorCard {
 
 std::span<const VendorCard> vendor_cards();
 
-}  // namespace conform
+}  // namespace tools::conform

@@ -17,13 +17,13 @@
 namespace rmem::test {
 namespace {
 
-using conform::Outcome;
-using conform::Plan;
-using conform::Report;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSubsetOf;
+using tools::conform::Outcome;
+using tools::conform::Plan;
+using tools::conform::Report;
 
 using Wrap = std::function<std::unique_ptr<Card>(std::unique_ptr<Card>)>;
 
@@ -57,10 +57,10 @@ void run_pair(const Setting& setting) {
         options.settings = settings.data();
         rmem_node* node = nullptr;
         const int code = rmem_open_with(&node, &options);
-        const auto card = setting.wrap(conform::card_of(node, code));
+        const auto card = setting.wrap(tools::conform::card_of(node, code));
         Plan plan = setting.plan;
         plan.member = member;
-        const Report report{card->name(), plan, conform::needed_bytes(*card, plan.members),
+        const Report report{card->name(), plan, tools::conform::needed_bytes(*card, plan.members),
                             run_litmuses(*card, plan, [&] { begun->store(true); })};
         if (member == 0) setting.expect(report);
     };
@@ -219,7 +219,7 @@ private:
 
 TEST(Conform, the_kit_touches_its_range_alone) {
     constexpr std::size_t kAt = 4096;
-    const std::size_t bytes = conform::bytes_of_litmuses(2);
+    const std::size_t bytes = tools::conform::bytes_of_litmuses(2);
     run_pair(
         {.wrap = [&](auto card) { return std::make_unique<Fenced>(std::move(card), kAt, bytes); },
          .plan = {.at = kAt, .bytes = bytes, .rounds = 64},

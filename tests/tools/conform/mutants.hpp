@@ -23,9 +23,9 @@
 
 namespace rmem::test {
 
-using conform::Card;
-using conform::CardInterrupt;
-using conform::Feature;
+using tools::conform::Card;
+using tools::conform::CardInterrupt;
+using tools::conform::Feature;
 
 /// Keeps all rules.
 class Faithful : public Card {
@@ -319,7 +319,7 @@ struct DeniesLosses : Faithful {
 struct SendsNothingToAll : Faithful {
     using Faithful::Faithful;
     void send_interrupt(unsigned node, std::uint32_t value) override {
-        if (node != conform::kAllNodes) card_->send_interrupt(node, value);
+        if (node != tools::conform::kAllNodes) card_->send_interrupt(node, value);
     }
 };
 
