@@ -110,6 +110,11 @@ private:
         return ring_->rank(rank).node.load(std::memory_order_relaxed);
     }
 
+    /// It may have changed since it was looked at.
+    unsigned bounded_node_of(unsigned rank) const noexcept {
+        return std::min(node_of(rank), config().nodes - 1);
+    }
+
     unsigned first_rank_of(unsigned node) const noexcept {
         return node * config().ranks / config().nodes;
     }
@@ -129,7 +134,7 @@ private:
         // One that was made while this recorder came.
         if ((entry.record.flags & LogRecord::kUntimed) != 0)
             write.time_ns = std::max(write.time_ns, last_ns_[rank]);
-        write.node = node_of(rank);
+        write.node = bounded_node_of(rank);
         write.rank = recorded_as(rank, write.node);
         write.offset = entry.record.offset;
         if ((entry.record.flags & LogRecord::kInterrupt) != 0) {
@@ -146,7 +151,7 @@ private:
     void give_missed(unsigned rank, std::int64_t now_ns, const Sink& sink) {
         RecordedWrite write;
         write.time_ns = std::min(last_ns_[rank], now_ns);
-        write.node = std::min(node_of(rank), config().nodes - 1);
+        write.node = bounded_node_of(rank);
         write.rank = recorded_as(rank, write.node);
         write.flags = RecordedWrite::kMissed;
         sink(write);

@@ -40,7 +40,8 @@ public:
 
     void look_first_at(std::size_t offset, std::size_t bytes) override {
         const std::size_t end = std::min(offset + bytes, seen_.size());
-        for (std::size_t at = offset; at < end; at += rmem::kWordBytes) first_.emplace(at, 0);
+        std::size_t at = offset / rmem::kWordBytes * rmem::kWordBytes;  // a mark may be of a byte
+        for (; at < end; at += rmem::kWordBytes) first_.emplace(at, 0);
     }
 
     bool look(std::int64_t now_ns, const Sink& sink) override {
