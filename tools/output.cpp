@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/output.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/error.hpp"
 #include "tools/commands.hpp"
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <system_error>
 
 namespace tools {
@@ -57,6 +59,7 @@ std::string duration_text(std::uint64_t ns) {
 }
 
 std::string numbers_text(const std::vector<unsigned>& ascending) {
+    RMEM_CHECK(std::is_sorted(ascending.begin(), ascending.end(), std::less_equal<>()));
     std::string text;
     for (std::size_t i = 0; i < ascending.size();) {
         std::size_t last = i;
@@ -96,7 +99,9 @@ std::string fitted(std::string_view text, std::size_t width) {
     for (; end < text.size(); ++end) {
         if (begins_character(text[end]) && ++characters >= width) break;
     }
-    return width == 0 ? "" : std::string(text.substr(0, end)) + "…";
+    std::string result = width == 0 ? "" : std::string(text.substr(0, end)) + "…";
+    RMEM_CHECK(text_width(result) <= width);
+    return result;
 }
 
 bool is_colourful(int fd) {
@@ -111,6 +116,7 @@ Table::Table(std::vector<std::string> heading) : heading_(std::move(heading)) {
 }
 
 void Table::add(std::vector<std::string> row) {
+    RMEM_CHECK(row.size() <= heading_.size());
     rows_.push_back(std::move(row));
 }
 

@@ -6,6 +6,8 @@
 /// All text goes to stdout at once, so that a closed pipe is one failed write: `show` then ends the
 /// command as SIGPIPE would have, without a word. Throws `rmem::Error` (no_space, system) when it
 /// cannot be written for another reason.
+/// Invariants, executed: a table's rows have no more cells than its heading, numbers that are put
+/// together ascend, and fitted text is no wider than asked.
 
 #include "rmem/base/quantity.hpp"
 

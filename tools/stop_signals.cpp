@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/stop_signals.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
 volatile std::sig_atomic_t g_signal = 0;
+bool g_is_taken = false;
 
 void note(int number) {
     g_signal = number;
@@ -29,6 +31,8 @@ timespec left_until(std::int64_t at_ns) {
 // signal() and the waiting. Threads that are started later have them blocked as well.
 
 StopSignals::StopSignals() {
+    RMEM_CHECK(!g_is_taken);
+    g_is_taken = true;
     g_signal = 0;
     sigset_t stopping;
     ::sigemptyset(&stopping);
@@ -43,6 +47,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+    g_is_taken = false;
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
         ::sigaction(kSignals[i], &before_[i], nullptr);
     }

@@ -3,7 +3,8 @@
 
 /// Lets a command that runs until it is told to end finish properly: SIGINT, SIGTERM and SIGHUP
 /// only set a flag, and interrupt a call that waits. The second one ends the process as usual.
-/// Thread safety: one object at a time in a process.
+/// Invariant, executed: there is one object at a time in a process.
+/// Thread safety: one thread.
 
 #include <poll.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/conform/members.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/error.hpp"
 
@@ -57,6 +58,8 @@ Members::Members(Card& card, unsigned self, unsigned count, std::size_t at,
       at_(at),
       patience_ns_(patience_ns),
       host_(host_number()) {
+    RMEM_CHECK(self < count && at % kLineBytes == 0);
+    RMEM_CHECK(at + control_bytes(count) <= card.size());
     if (self_ == 0) {
         const std::uint32_t last = load(0, kRun);
         while (run_ == 0 || run_ == last) {
@@ -75,6 +78,7 @@ std::size_t Members::control_bytes(unsigned count) noexcept {
 }
 
 std::size_t Members::word_of(unsigned member, unsigned word) const noexcept {
+    RMEM_CHECK(member < count_ && word <= kHost);
     return at_ + kLineBytes + member * (kLineBytes + kPlaceBytes) + 4 * word;
 }
 std::size_t Members::place_of(unsigned member) const noexcept {

@@ -10,6 +10,8 @@
 /// have a check sum: a card that breaks rules is to be reported, not to stop the run. For the same
 /// reason all words of the line are small: their upper halves stay 0.
 ///
+/// Invariants, executed: a member is one of those that there are, and nothing is written outside of
+/// the control area.
 /// Thread safety: one thread. Units: bytes, nanoseconds.
 /// Progress: waits poll and give the processor away.
 /// Errors: Error(timed_out) names the member that has not come; Error(config_mismatch) where one

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/conform/report.hpp"
 
+#include "rmem/base/check.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,8 @@ struct Break {
 
 Break break_of(const Result& result) {
     unsigned member = 0;
-    while (result.findings[member].breaks == 0) ++member;
+    while (member < result.findings.size() && result.findings[member].breaks == 0) ++member;
+    RMEM_CHECK(member < result.findings.size());
     return {member, &result.findings[member]};
 }
 

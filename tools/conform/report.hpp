@@ -2,6 +2,7 @@
 #pragma once
 
 /// What a run has found: for people and for programs.
+/// Invariant, executed: a rule that is broken has a member that has seen it.
 /// Thread safety: functions of their arguments.
 
 #include "tools/conform/run.hpp"

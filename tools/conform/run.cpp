@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/conform/run.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/error.hpp"
 
 #include <fmt/format.h>
@@ -93,13 +94,17 @@ std::vector<Result> run_litmuses(Card& card, const Plan& plan, const std::functi
                 const unsigned rounds = std::max(1U, plan.rounds / litmus.share);
                 const Trial trial{card,   members,       place,
                                   rounds, plan.floor_ns, plan.patience_ns / kWordsShare};
-                result.findings = members.exchange(litmus.run(trial));
+                const Finding own = litmus.run(trial);
+                RMEM_CHECK(own.breaks == 0 || (own.first.how < litmus.breaks.size() &&
+                                               litmus.breaks[own.first.how] != nullptr));
+                result.findings = members.exchange(own);
                 result.outcome = outcome_of(result, plan.floor_ns);
             }
             results.push_back(std::move(result));
         }
         place += Trial::place_bytes(plan.members);
     }
+    RMEM_CHECK(place == plan.at + bytes_of_litmuses(plan.members));
     return results;
 }
 

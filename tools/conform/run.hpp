@@ -5,6 +5,8 @@
 ///
 /// Only [at, at + needed_bytes) of the memory is touched, so that a run can stand beside a rig.
 ///
+/// Invariants, executed: litmuses lie one behind the other in the range; the own
+/// finding's counterexample is one that the litmus has a sentence for.
 /// Thread safety: one thread. Units: bytes, nanoseconds.
 /// Errors: Error(bad_size) where the range is too short or beyond the memory, and what the card and
 ///   the members throw.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/rank_group.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
@@ -157,6 +158,7 @@ void Results::put(const std::string& name, const std::vector<double>& values) {
                         values.size(), kMaxNumbers - s.numbers));
     }
     auto& entry = s.index[s.series++];
+    RMEM_CHECK(name.size() < sizeof entry.name);
     std::strncpy(entry.name, name.c_str(), sizeof entry.name - 1);
     entry.first = s.numbers;
     entry.count = values.size();
@@ -199,6 +201,7 @@ void run_ranks(const GroupOptions& options, Results& results,
 
 void run_processes(const GroupOptions& options, unsigned processes,
                    const std::function<void(unsigned, const std::string&)>& body) {
+    RMEM_CHECK(processes > 0);
     static int run = 0;
     const std::string ring = fmt::format("bench-{}-{}", ::getpid(), ++run);
     set_environment(options, ring);

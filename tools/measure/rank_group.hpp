@@ -7,6 +7,7 @@
 /// results in memory shared with the parent. Children are pinned to the processors given, in turn.
 /// Errors: `rmem::Error` when a rank fails (its sentence) or does not end in time; then all are
 /// ended.
+/// Invariants, executed: a group has ranks, and a series a name that is not cut off.
 /// Thread safety: fork() is called: use it before there are threads.
 
 #include "tools/measure/processes.hpp"

@@ -2,6 +2,7 @@
 #include "tools/measure/sizes.hpp"
 
 #include "billboard/boards/layout.hpp"
+#include "rmem/base/check.hpp"
 #include "tools/measure/billboard_channel.hpp"
 
 #include <fmt/format.h>
@@ -99,6 +100,7 @@ std::vector<std::string> rhythms_of(unsigned ranks) {
 }
 
 void measure_sizes(const GroupOptions& options, const SizesPlan& plan, Results& results) {
+    RMEM_CHECK(!plan.sizes.empty() && !plan.rhythms.empty() && plan.rounds > 0);
     run_ranks(options, results, [&](RankContext& rank) {
         const int me = static_cast<int>(rank.rank), ranks = static_cast<int>(rank.ranks);
         BillboardChannel channel(me, ranks);

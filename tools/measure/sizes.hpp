@@ -10,6 +10,7 @@
 ///
 /// Method: for each size all rhythms in turn, round by round, so that a change of the machine's
 /// speed meets the sizes' neighbours and the floors alike.
+/// Invariants, executed: there are sizes, rhythms and rounds to be measured.
 /// Units: bytes; nanoseconds. Errors: as rank_group.hpp.
 
 #include "tools/measure/rank_group.hpp"

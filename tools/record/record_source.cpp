@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record/record_source.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/ring/membership.hpp"
 #include "tools/watch/bank_view.hpp"
 
@@ -47,6 +48,14 @@ std::unique_ptr<RecordSource> open_source(const std::string& name, const SourceO
     refuse(config);
 }
 
+bool is_recordable(const rmem::RecordedWrite& write, const rmem::RingConfig& config) {
+    const std::size_t bytes = write.words.size();
+    const bool is_missed = (write.flags & rmem::RecordedWrite::kMissed) != 0;
+    return write.node < config.nodes && write.rank < config.ranks && is_missed == (bytes == 0) &&
+           bytes <= rmem::kMaxRecordedBytes && (write.offset | bytes) % rmem::kWordBytes == 0 &&
+           bytes <= config.bank_bytes() && write.offset <= config.bank_bytes() - bytes;
+}
+
 std::uint32_t load_word(const std::byte* bank, std::size_t offset) noexcept {
     auto& word = *reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(bank + offset));
     // (1) - this acquire-load synchronizes-with the release-stores rmem/base/word_block.hpp (1)
@@ -56,6 +65,7 @@ std::uint32_t load_word(const std::byte* bank, std::size_t offset) noexcept {
 
 void give_memory(const std::byte* bank, std::size_t bytes, rmem::RecordedWrite write,
                  const RecordSource::Sink& sink) {
+    RMEM_CHECK(bytes % rmem::kWordBytes == 0);
     std::vector<std::byte> run;
     const auto give = [&](std::size_t end) {
         if (run.empty()) return;

@@ -9,6 +9,9 @@
 /// place.
 /// Order: writes of one rank in theirs; of all ranks by their times, as far as they are known at a
 /// look.
+/// Invariants, executed: what a source gives is of one of the ring's nodes and ranks, lies at whole
+/// words in a bank, and is no more than a recording takes at once; a memory is looked at by words
+/// and after some time.
 /// Thread safety: one thread at a time. Errors: `rmem::Error` from open_source().
 
 #include "rmem/recording/recorded_write.hpp"
@@ -77,6 +80,9 @@ inline constexpr std::uint64_t kMuchOfLog = 8;
 [[nodiscard]] std::unique_ptr<RecordSource> make_sampled_source(std::shared_ptr<rmem::Ring> ring,
                                                                 unsigned node,
                                                                 std::int64_t interval_ns);
+
+/// Whether a recording of such a ring can have it.
+[[nodiscard]] bool is_recordable(const rmem::RecordedWrite& write, const rmem::RingConfig& config);
 
 /// Gives the words of [0, bytes) in a bank that are not zero, as writes of `write`'s node, rank,
 /// time and flags.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writes of a ring on link `ring`, from the logs of its ranks.
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/applied.hpp"
 #include "rmem/ring/delivery_board.hpp"
@@ -144,6 +145,7 @@ private:
         if ((entry.record.flags & LogRecord::kMore) != 0) write.flags |= RecordedWrite::kMore;
         write.words = {words, entry.record.words * rmem::kWordBytes};
         last_ns_[rank] = write.time_ns;
+        RMEM_CHECK(is_recordable(write, config()));
         sink(write);
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record/ring_replay.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/outside_write.hpp"
@@ -33,7 +34,9 @@ RingReplay::RingReplay(rmem::Node& node, rmem::RecordingReader& reader, const Se
       reader_(reader),
       selection_(selection),
       stop_(stop),
-      image_(selection.node ? 0 : node.size()) {}
+      image_(selection.node ? 0 : node.size()) {
+    RMEM_CHECK(selection_.from_ns <= selection_.until_ns);
+}
 
 void RingReplay::run(PlaySpeed speed, const Steps& steps) {
     const std::int64_t first_ns = std::max(selection_.from_ns, reader_.info().start_ns);
@@ -131,6 +134,7 @@ void RingReplay::play(RecordedWrite write) {
     }
     if (write.words.empty()) return;
     const bool marked = (write.flags & RecordedWrite::kInterrupt) != 0;
+    RMEM_CHECK(write.offset + write.words.size() <= node_.size());
     if (marked) node_.mark(write.offset, write.words.size());
     write_with_patience(node_, write.offset, write.words);
     if (marked) node_.unmark(write.offset, write.words.size());

@@ -10,6 +10,8 @@
 /// Range         writes of the user's memory; others (a protocol's regions, a smaller ring) are
 ///               counted and left out.
 /// Interrupts    a write that carried the interrupt mark carries it again.
+/// Invariants, executed: the range's end is not before its beginning; what is written lies in the
+///               ring's user memory, and nothing is noted once the replay has begun.
 /// Thread safety one thread. Errors: `rmem::Error` from joining; timed_out when the ring takes no
 /// writes.
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The user's memory of a ring, looked at every so often.
 
+#include "rmem/base/check.hpp"
 #include "tools/record/record_source.hpp"
 #include "tools/watch/bank_view.hpp"
 
@@ -23,6 +24,8 @@ public:
           bank_(ring_->bank(node)),
           interval_ns_(interval_ns),
           seen_(config().user_bytes) {
+        RMEM_CHECK(interval_ns > 0 && node < config().nodes &&
+                   seen_.size() % rmem::kWordBytes == 0);
         write_.node = node;
         write_.rank = node * config().ranks / config().nodes;
     }
@@ -54,6 +57,7 @@ public:
             write_.time_ns = now_ns;
             write_.offset = run_at;
             write_.words = {seen_.data() + run_at, std::exchange(run_bytes, 0)};
+            RMEM_CHECK(is_recordable(write_, config()));
             sink(write_);
         };
         for (std::size_t at = 0; at < seen_.size(); at += rmem::kWordBytes) {

@@ -2,6 +2,7 @@
 // The writes of a ring on link `udp`, as the engine of one of this host's nodes shows them
 // (rmem/link/udp/tap.hpp).
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/link/udp/tap.hpp"
 #include "rmem/ring/write_log.hpp"
@@ -114,6 +115,7 @@ private:
         if (write_.is_me_last) write.flags |= RecordedWrite::kMeLast;
         if (write_.has_more) write.flags |= RecordedWrite::kMore;
         write.words = {words, write_.words * rmem::kWordBytes};
+        RMEM_CHECK(is_recordable(write, config()));
         sink(write);
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/janitor.hpp"
 
+#include "rmem/base/check.hpp"
 #include "tools/run/cleaning.hpp"
 #include "tools/run/rank_process.hpp"
 
@@ -105,9 +106,13 @@ Janitor::~Janitor() {
 }
 
 void Janitor::started(pid_t rank) {
+    const bool is_new = rank > 0 && ranks_.insert(rank).second;
+    RMEM_CHECK(is_new);
     tell(rank);
 }
 void Janitor::reaped(pid_t rank) {
+    const bool was_there = ranks_.erase(rank) != 0;
+    RMEM_CHECK(was_there);
     tell(-rank);
 }
 

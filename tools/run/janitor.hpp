@@ -8,12 +8,14 @@
 /// ranks' process groups (what they had started does not get the kernel's death signal) and removes
 /// the rings once nobody is in them. It sits in a session of its own, so that signals to the job do
 /// not meet it.
+/// Invariant, executed: what it is told of is a process, started before it is reaped.
 /// Thread safety: one thread, which must be the only one of the process when it is made.
 
 #include "rmem/ring/segment.hpp"
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,7 @@ private:
 
     rmem::Descriptor pipe_;
     pid_t pid_ = -1;
+    std::set<pid_t> ranks_;  ///< that have been started
 };
 
 }  // namespace tools

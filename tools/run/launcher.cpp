@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/launcher.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 
 #include <fcntl.h>
@@ -53,6 +54,7 @@ Launcher::Launcher(const Job& job, RunReport& report, Janitor& janitor)
       ranks_(job.programs.size()),
       signals_(take_signals_by_descriptor()),
       from_terminal_(::isatty(STDIN_FILENO) == 1) {
+    RMEM_CHECK(!job.programs.empty() && job.place);
     // Processes that a rank has started become ours when the rank ends, so that we can wait for
     // their end, too.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -90,6 +92,7 @@ void Launcher::start(unsigned rank) {
     if (rank == 0) how.input = from_terminal_ ? input_from_.get() : STDIN_FILENO;
 
     Rank& r = ranks_[rank];
+    RMEM_CHECK(!r.running);
     r.process = RankProcess::start(how);
     r.running = true;
     for (unsigned stream = 0; stream < r.streams.size(); ++stream) {
@@ -281,6 +284,7 @@ void Launcher::look_for_deaths() {
 
 void Launcher::on_end(unsigned rank) {
     Rank& r = ranks_[rank];
+    RMEM_CHECK(r.running);
     RankEnd end;
     end.rank = rank;
     end.pid = r.process.pid();

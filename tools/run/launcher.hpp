@@ -12,6 +12,8 @@
 /// Leftovers What a rank has started and left running is killed with it, and waited for: then it is
 ///           in no ring any more. A process that has left the rank's process group is not.
 /// Result    0, or the exit code of the rank that failed first (128 + signal when it died of one).
+/// Invariants, executed: a job has ranks and places for them; a rank is started when it does not
+///           run, and ends when it does.
 /// Thread safety: one thread, the only one of the process.
 
 #include "rmem/base/time.hpp"

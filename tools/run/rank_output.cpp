@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/rank_output.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/time.hpp"
 #include "tools/output.hpp"
 
@@ -19,6 +20,7 @@ constexpr std::array<int, 6> kColours = {36, 33, 35, 32, 34, 31};
 }
 
 void LineBuffer::add(std::string_view text, std::int64_t now_ns) {
+    RMEM_CHECK(held_.size() <= kMaxLine && last_ns_ <= now_ns);
     last_ns_ = now_ns;
     while (!text.empty()) {
         const auto end = text.find('\n');
@@ -52,11 +54,15 @@ void LineBuffer::end() {
 }
 
 LabelledOutput::LabelledOutput(unsigned ranks)
-    : digits_(fmt::format("{}", ranks - 1).size()),
+    : ranks_(ranks),
+      digits_(fmt::format("{}", ranks - 1).size()),
       colour_out_(is_colourful(STDOUT_FILENO)),
-      colour_err_(is_colourful(STDERR_FILENO)) {}
+      colour_err_(is_colourful(STDERR_FILENO)) {
+    RMEM_CHECK(ranks > 0);
+}
 
 bool LabelledOutput::line(unsigned rank, int fd, std::string_view text, bool whole) {
+    RMEM_CHECK(rank < ranks_);
     const bool continues = open_rank_ == static_cast<int>(rank) && open_fd_ == fd;
     if (!continues) finish_line();
     std::string out = continues ? "" : label(rank, fd);

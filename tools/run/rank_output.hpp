@@ -5,6 +5,8 @@
 ///
 /// Lines of different ranks never mix. A line without an end (a prompt) is shown after a moment of
 /// silence; if another rank prints then, its end is made up. A line longer than kMaxLine is broken.
+/// Invariants, executed: no more than kMaxLine is held, and time does not go back; a label is of
+/// one of the ranks.
 
 #include <cstdint>
 #include <functional>
@@ -52,6 +54,7 @@ public:
 private:
     std::string label(unsigned rank, int fd) const;
 
+    unsigned ranks_;
     std::size_t digits_;
     bool colour_out_, colour_err_;
     int open_rank_ = -1;  ///< whose prompt is at the end of the screen

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/rank_process.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/error.hpp"
 
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -92,6 +94,10 @@ Variables of_user(const User& user) {
 }  // namespace
 
 RankProcess RankProcess::start(const RankStart& how) {
+    const auto& processors = how.program.processors;
+    RMEM_CHECK(!how.program.command.empty() && !how.program.command[0].empty());
+    RMEM_CHECK(std::all_of(processors.begin(), processors.end(),
+                           [](unsigned processor) { return processor < CPU_SETSIZE; }));
     RankProcess process;
     rmem::Descriptor output, errors;
     if (how.piped_output) {
@@ -149,6 +155,7 @@ void RankProcess::reap_orphans() const {
 }
 
 int RankProcess::reap() {
+    RMEM_CHECK(pid_ > 0);
     signal(SIGKILL);  // while the number is still its own
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {

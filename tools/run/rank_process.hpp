@@ -6,6 +6,8 @@
 /// Each rank leads a process group of its own, so that its children (a shell's commands, a
 /// debugger's program) get the same signals and end with it. It dies by SIGKILL when the launcher
 /// dies.
+/// Invariants, executed: what is started has a program and processors that there can be, and what
+/// has been started is reaped once.
 /// Thread safety: the process must have one thread while it starts ranks.
 /// Errors: `rmem::Error` (system) when the host refuses a process or a pipe; a program that cannot
 ///   be executed, or not in its directory or as its user, is a rank that ends with

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/rig.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/small_file.hpp"
 #include "rmem/ring/config.hpp"
 
@@ -89,6 +90,12 @@ void check_processors(const std::vector<unsigned>& wanted, const std::string& wh
     }
 }
 
+void check_programs(const std::vector<RankProgram>& programs) {
+    RMEM_CHECK(!programs.empty() && programs.size() <= rmem::kMaxRanks);
+    RMEM_CHECK(std::none_of(programs.begin(), programs.end(),
+                            [](const RankProgram& program) { return program.command.empty(); }));
+}
+
 // ---- The file
 
 class RigFile {
@@ -108,6 +115,7 @@ public:
                           "a rig needs a table [[rank]] for each of its programs");
         }
         for (const toml::node& entry : *ranks->as_array()) add(rig, *entry.as_table(), common);
+        check_programs(rig.programs);
         return rig;
     }
 
@@ -312,7 +320,10 @@ std::vector<RankProgram> programs_of(unsigned first, const std::vector<std::stri
         RankProgram program;
         program.command.assign(word, end);
         programs.insert(programs.end(), count, program);
-        if (end == words.end()) return programs;
+        if (end == words.end()) {
+            check_programs(programs);
+            return programs;
+        }
         word = end + 1;
     }
 }

@@ -18,6 +18,7 @@
 ///     directory = "/opt/rig"          # relative ones count from the file's folder, which is the
 ///                                     default
 ///
+/// Invariant, executed: there are from one to kMaxRanks programs, each with a command.
 /// Trust: a rig file is its user's own; it is bounded in size, and nothing in it is taken that has
 /// no meaning.
 /// Errors: `rmem::Error` (invalid_argument; for processors, users and folders as this host has them

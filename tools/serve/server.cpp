@@ -176,7 +176,9 @@ void Server::gather() {
 
 /// One that has come since the last poll is not.
 bool Server::is_ready(const std::optional<Connection>& connection) const {
-    return connection && connection->slot != 0 && polled_[connection->slot].revents != 0;
+    if (!connection || connection->slot == 0) return false;
+    RMEM_CHECK(connection->slot < polled_.size());
+    return polled_[connection->slot].revents != 0;
 }
 
 std::int64_t Server::next_ns() const {
@@ -203,6 +205,7 @@ void Server::accept_one(std::int64_t now_ns) {
         if (errno == EMFILE || errno == ENFILE) ::usleep(kTryNs / 1000);
         return;
     }
+    RMEM_CHECK(newcomers_.size() <= kMostClients);
     remote::prepare_connection(fd);
     if (newcomers_.size() == kMostClients) newcomers_.pop_front();
     newcomers_.push_back({Connection(fd, text_of(reinterpret_cast<sockaddr*>(&from), bytes)),

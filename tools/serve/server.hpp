@@ -12,7 +12,8 @@
 ///   session, and what all have mapped by the memory. A client that does not open its second
 ///   connection in that time is ended, and where another comes, one that is silent for too long.
 /// Invariants, executed: there are no more clients than places, and no turn compares more than
-///   kPagesATurn of a client's pages, so none waits for what another has mapped.
+///   kPagesATurn of a client's pages, so none waits for what another has mapped; what is ready has
+///   been polled.
 /// Units: nanoseconds.
 
 #include "remote/session.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/cells.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/ring/config.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
@@ -53,6 +54,7 @@ std::optional<CellType> plain_type(std::string_view name) {
 
 /// In the order in which the host has them.
 std::vector<std::byte> in_host_order(const CellType& type, std::span<const std::byte> bytes) {
+    RMEM_CHECK(bytes.size() == type.bytes);
     std::vector<std::byte> result(bytes.begin(), bytes.end());
     if (type.is_swapped) std::reverse(result.begin(), result.end());
     return result;

@@ -5,6 +5,7 @@
 ///
 /// A type is what the bits mean (u, i, x, bits, f), how many there are, and their byte order: this
 /// host's, unless the name ends with `be` or `le`.
+/// Invariant, executed: what is shown as a value has as many bytes as its type.
 /// Thread safety: values and functions of their arguments.
 /// Errors: UsageError naming the given text and the valid ones.
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/heat_map.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/hash.hpp"
 #include "rmem/ring/config.hpp"
 
@@ -50,11 +51,14 @@ void HeatMap::begin(std::size_t bytes, std::size_t from, std::size_t most_cells)
     // Odd, so that it goes through all places of a pattern that repeats in powers of two.
     line_step_ = bytes <= kMostBytes ? 1 : (bytes / kMostBytes + 1) | 1;
     cells_.assign((bytes + cell_bytes_ - 1) / cell_bytes_, {});
+    RMEM_CHECK(cells_.size() <= most_cells);
     digests_.assign(cells_.size() * parts_, 0);
     looks_ = 0;
 }
 
 void HeatMap::look(std::span<const std::byte> memory, std::size_t from, std::size_t most_cells) {
+    RMEM_CHECK(from % rmem::kWordBytes == 0 &&
+               reinterpret_cast<std::uintptr_t>(memory.data()) % rmem::kWordBytes == 0);
     if (memory.size() != bytes_ || from != from_ || most_cells != most_cells_ || looks_ == 0) {
         begin(memory.size(), from, std::max<std::size_t>(most_cells, 1));
         most_cells_ = most_cells;
@@ -75,6 +79,7 @@ void HeatMap::look(std::span<const std::byte> memory, std::size_t from, std::siz
         const double share = static_cast<double>(changed[i]) / static_cast<double>(parts_);
         cells_[i].heat = std::max(share, cells_[i].heat / 2);
         cells_[i].ever = cells_[i].ever || changed[i] != 0;
+        RMEM_CHECK(cells_[i].heat <= 1 && (cells_[i].ever || cells_[i].heat == 0));
     }
     ++looks_;
 }

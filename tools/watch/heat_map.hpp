@@ -8,6 +8,8 @@
 /// last look's; the heat of a cell is the share of its parts that have changed, or half of its last
 /// value if that is more. A value that changes and changes back between two looks is not seen. Of
 /// more than kMostBytes only every n-th line is looked at.
+/// Invariants, executed: what is looked at lies at whole words; there are no more cells than
+/// wanted, and each has a heat of 0 to 1.
 /// Thread safety: one thread. Reading a bank disturbs its writers as any other reader would.
 
 #include <cstddef>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/histogram_sample.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -31,6 +33,7 @@ HistogramSample HistogramSample::since(const HistogramSample& earlier) const {
         }
     }
     if (difference.counts_.back() != 0) difference.max_ = max_;
+    RMEM_CHECK(difference.count() + earlier.count() == count() && difference.max_ <= max_);
     return difference;
 }
 
@@ -39,6 +42,7 @@ std::uint64_t HistogramSample::count() const {
 }
 
 std::uint64_t HistogramSample::quantile(double share) const {
+    RMEM_CHECK(share >= 0 && share <= 1);
     const double wanted = share * static_cast<double>(count());
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i + 1 < counts_.size(); ++i) {
@@ -51,6 +55,7 @@ std::uint64_t HistogramSample::quantile(double share) const {
 }
 
 std::uint64_t HistogramSample::count_below_power(unsigned bits) const {
+    RMEM_CHECK(bits < 64);
     const std::size_t end = std::min(Histogram::index_of(std::uint64_t{1} << bits), counts_.size());
     return std::accumulate(counts_.begin(), counts_.begin() + static_cast<std::ptrdiff_t>(end),
                            std::uint64_t{0});

@@ -5,6 +5,8 @@
 /// added.
 ///
 /// Values are nanoseconds. Percentiles are bucket bounds, within 1/16 of the truth.
+/// Invariants, executed: a difference and what it is from make the whole again; shares are from 0
+/// to 1, and powers below 2^64.
 /// Thread safety: none; a plain value.
 
 #include "rmem/base/histogram.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/metrics_text.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <fmt/format.h>
 
 #include <string_view>
@@ -51,6 +53,7 @@ void MetricsText::family(const std::string& name, MetricType type, const std::st
 }
 
 void MetricsText::line(const std::string& suffix, const Labels& labels, const std::string& value) {
+    RMEM_CHECK(!name_.empty());
     text_ += name_ + suffix;
     for (std::size_t i = 0; i < labels.size(); ++i) {
         text_ += fmt::format("{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first,
@@ -70,10 +73,13 @@ void MetricsText::sample_seconds(const Labels& labels, double nanoseconds) {
 void MetricsText::histogram(const Labels& labels, const HistogramSample& times) {
     Labels with_bound = labels;
     with_bound.emplace_back("le", "");
+    std::uint64_t before = 0;
     for (unsigned power = kFirstPower; power <= kLastPower; ++power) {
         const auto bound = static_cast<double>((std::uint64_t{1} << power) - 1);
         with_bound.back().second = seconds_text(bound);
-        line("_bucket", with_bound, fmt::format("{}", times.count_below_power(power)));
+        const std::uint64_t below = times.count_below_power(power);
+        RMEM_CHECK(before <= below && below <= times.count());
+        line("_bucket", with_bound, fmt::format("{}", before = below));
     }
     const std::string count = fmt::format("{}", times.count());
     with_bound.back().second = "+Inf";

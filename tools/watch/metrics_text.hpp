@@ -9,6 +9,8 @@
 ///     text.sample({{"ring", "rig"}, {"rank", "0"}}, 1);
 ///
 /// Names are the caller's to choose well; help and label values may hold anything.
+/// Invariants, executed: a sample is of a family, and a histogram's buckets hold no fewer than
+/// those before them.
 /// Thread safety: none. Units: seconds and bytes, as Prometheus wants them.
 
 #include "tools/watch/histogram_sample.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/outside_write.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/node.hpp"
@@ -50,6 +51,10 @@ void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
         std::atomic_ref(byte).store(std::to_integer<unsigned char>(bytes[done]),
                                     std::memory_order_release);
     }
+}
+
+bool is_users(const rmem::RingConfig& config, std::uint64_t offset, std::size_t bytes) {
+    return offset <= config.user_bytes && bytes <= config.user_bytes - offset;
 }
 
 void write_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
@@ -145,6 +150,7 @@ void write_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member membe
 }
 
 void store_in_all_banks(const rmem::Ring& ring, std::uint64_t offset, const Bytes& bytes) {
+    RMEM_CHECK(is_users(ring.config(), offset, bytes.size()));
     for (unsigned bank = 0; bank < ring.config().banks(); ++bank) {
         store(ring.bank(bank), offset, bytes);
     }
@@ -153,6 +159,7 @@ void store_in_all_banks(const rmem::Ring& ring, std::uint64_t offset, const Byte
 unsigned write_from_outside(const std::shared_ptr<rmem::Ring>& ring, std::optional<unsigned> node,
                             std::uint64_t offset, const Bytes& bytes) {
     const rmem::RingConfig& config = ring->config();
+    RMEM_CHECK(is_users(config, offset, bytes.size()));
     if (config.is_remote()) refuse_udp(config);
     const auto live = live_node(*ring);
     const unsigned writer = node.value_or(live.value_or(0));

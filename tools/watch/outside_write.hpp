@@ -3,6 +3,7 @@
 
 /// Writes that come from no program of a ring, but from its operator: `rmem poke`, `rmem make`.
 ///
+/// Invariant, executed: what is written lies in the user's memory.
 /// Thread safety: one thread. Errors: `rmem::Error`: not_permitted on link udp, rank_taken,
 ///   timed_out when a member is stopped.
 

@@ -8,6 +8,8 @@
 /// this host; a sample has all of them together, and these nodes' data on the others.
 /// Trust: the values come out of memory that others write. They are bounded where they are indices;
 /// otherwise they are only shown.
+/// Invariants, executed (check()): there are as many ranks and nodes as the configuration says, and
+/// each index is of one of them.
 
 #include "rmem/ring/config.hpp"
 #include "rmem/ring/counters.hpp"
@@ -117,6 +119,8 @@ struct RingSample {
     std::int64_t bound_ns = 0;  ///< 0: none
     std::vector<RankSample> ranks;
     std::vector<NodeSample> nodes;
+
+    void check() const;
 };
 
 }  // namespace tools

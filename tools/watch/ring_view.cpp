@@ -3,6 +3,7 @@
 
 #include "billboard/core/counters.hpp"
 #include "ports/munet/counter_board.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/ring/write_stamps.hpp"
 #include "tools/watch/port_counters.hpp"
 
@@ -240,6 +241,7 @@ private:
                  now.engine->counters);
         }
         for (auto& [key, event] : events_) {
+            RMEM_CHECK(event.more <= event.total && !event.nodes.empty());
             std::sort(event.nodes.begin(), event.nodes.end());
             event.nodes.erase(std::unique(event.nodes.begin(), event.nodes.end()),
                               event.nodes.end());
@@ -261,6 +263,8 @@ std::vector<const char*> event_kinds() {
 
 RingView view_of(const RingSample& before, const RingSample& now) {
     if (!now.exists) return {};
+    now.check();
+    RMEM_CHECK(before.at_ns <= now.at_ns);
     RingSample none;  // before a ring that was not there, or was another one
     none.at_ns = before.at_ns;
     none.ranks.resize(now.ranks.size());

@@ -6,6 +6,8 @@
 ///
 /// Counters that have become smaller have begun again, with a ring of the same name: all of them is
 /// new.
+/// Invariants, executed: the samples are in the order of time; an event has no more now than ever,
+/// and somebody who has counted it.
 /// Units: per second, nanoseconds, bytes.
 
 #include "tools/watch/ring_sample.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/top_frame.hpp"
 
+#include "rmem/base/check.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
@@ -390,7 +391,11 @@ Frame fit(std::vector<Line> lines, const Viewport& port) {
         lines.resize(port.height - 1);
         lines.push_back({fmt::format("{} more lines do not fit here", hidden)});
     }
-    for (Line& line : lines) line.text = fitted_line(line.text, port.width);
+    for (Line& line : lines) {
+        line.text = fitted_line(line.text, port.width);
+        RMEM_CHECK(text_width(line.text) <= port.width);
+    }
+    RMEM_CHECK(port.height == 0 || lines.size() <= port.height);
     frame.lines = std::move(lines);
     return frame;
 }
@@ -464,6 +469,8 @@ Frame frame_of(const RingView& view, ShownMap map, const Viewport& port) {
     if (!view.exists) {
         return fit({{"no such ring on this host any more", LineStyle::alarm}}, port);
     }
+    for (std::size_t n = 0; n < view.nodes.size(); ++n) RMEM_CHECK(view.nodes[n].node == n);
+    RMEM_CHECK(!view.nodes.empty());
     std::vector<Line> lines = summary(view, port.width);
     const auto events = event_lines(view);
     const auto cells = map_lines(view, map, port.width);

@@ -3,6 +3,8 @@
 
 /// A frame of `rmem top`, a ring at one instant: lines for a terminal, or JSON. It looks at nothing
 /// else.
+/// Invariants, executed: a ring that is there has nodes, in the order of their numbers; a frame is
+/// no larger than its viewport.
 
 #include "tools/json.hpp"
 #include "tools/watch/heat_map.hpp"
