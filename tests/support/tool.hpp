@@ -6,8 +6,8 @@
 ///     const Ran ran = run_tool({"peek", "a-ring", "0"});
 ///     Tool job({"run", "-n", "2", "--", "sleep", "60"});   // in the background
 ///
-/// RMEM_ variables of the test do not reach it. A Tool that goes out of scope is told to
-/// end, so that it tidies up.
+/// RMEM_ variables of the test do not reach it, but for that of scripts/mutants. A Tool that goes
+/// out of scope is told to end, so that it tidies up.
 
 #include "rmem/ring/ring.hpp"
 #include "tests/support/checks.hpp"
@@ -49,7 +49,7 @@ inline void forget_settings() {
     std::vector<std::string> names;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string assignment = *entry;
-        if (assignment.starts_with("RMEM_"))
+        if (assignment.starts_with("RMEM_") && !assignment.starts_with("RMEM_MUTANT="))
             names.push_back(assignment.substr(0, assignment.find('=')));
     }
     for (const auto& name : names) ::unsetenv(name.c_str());

@@ -162,6 +162,22 @@ TEST_F(Replay, a_replay_of_one_node_leaves_the_others_words_alone) {
     EXPECT_EQ(other.load(8), 77U);
 }
 
+TEST_F(Replay, a_replay_of_one_node_leaves_out_what_was_recorded_late_from_before_the_beginning) {
+    make({word(3 * kMs, 0, 0, 1), word(1 * kMs, 0, 4, 2), word(4 * kMs, 0, 8, 3)});
+    TestRing ring(to_record(LinkKind::ring));
+    const Node other = ring.join(1);
+    const Ran ran = replay({"--ring", ring.name(), "--from", "2ms", "--node", "0", "--json"});
+    EXPECT_EQ(ran.json()["writes"], 2) << ran.err;
+}
+
+TEST_F(Replay, writes_only_what_differs_in_the_memory) {
+    make({word(1 * kMs, 0, 4, 2)});
+    TestRing ring(to_record(LinkKind::ring));
+    const Node other = ring.join(1);
+    EXPECT_EQ(replay({"--ring", ring.name()}).code, 0);
+    EXPECT_EQ(Ring::observe(ring.name())->rank(0).link.get(LinkCounter::writes_sent), 1U);
+}
+
 TEST_F(Replay, raises_the_interrupts_again) {
     make({word(1, 0, 0x40, 5, RecordedWrite::kInterrupt), word(2, 0, 0x40, 6)});
     TestRing ring(to_record(LinkKind::ring));

@@ -105,6 +105,12 @@ TEST(RunEnds, gives_up_on_a_rank_that_dies_too_often) {
     EXPECT_EQ(ran.out, "[0] try\n[0] try\n[0] try\n");
 }
 
+TEST(RunEnds, does_not_start_a_rank_again_that_ends_by_itself) {
+    const Ran ran = run_tool(run_script({"-n", "1", "--restart", "2"}, "echo try; exit 3"));
+    EXPECT_EQ(ran.code, 3);
+    EXPECT_EQ(ran.out, "[0] try\n");
+}
+
 TEST(RunEnds, passes_signals_on) {
     Tool job(run_script({"-n", "2"},
                         "trap 'echo got usr1' USR1; trap 'echo got term; exit 5' TERM; echo ready; "

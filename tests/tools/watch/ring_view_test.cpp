@@ -95,6 +95,20 @@ TEST(RingView, tells_what_is_heard_of_a_node_on_another_host) {
     EXPECT_EQ(view.ranks_alive, 2U);
 }
 
+TEST(RingView, counts_no_rank_that_has_not_come) {
+    auto now = sample_at(1);
+    now.ranks[1].node = 0;
+    EXPECT_EQ(view_of(now, now).nodes[0].ranks, 2U);
+    now.ranks[1].state = "absent";
+    EXPECT_EQ(view_of(now, now).nodes[0].ranks, 1U);
+}
+
+TEST(RingView, knows_the_way_to_members_alone) {
+    auto now = sample_at(1);
+    now.nodes[0].engine->members.reset(1);
+    EXPECT_EQ(view_of(now, now).nodes[0].round_trip_ns, 0);
+}
+
 TEST(RingView, has_no_rates_before_time_has_passed) {
     auto now = sample_at(1);
     set(now.ranks[0].link, LinkCounter::writes_sent, 300);
@@ -114,6 +128,7 @@ TEST(RingView, takes_counters_that_fell_as_begun_again) {
 TEST(RingView, compares_with_nothing_when_the_ring_was_another_one_or_none) {
     auto before = sample_at(0), now = sample_at(1);
     set(now.ranks[0].link, LinkCounter::writes_sent, 7);
+    set(before.ranks[0].link, LinkCounter::writes_sent, 5);
     before.nodes.resize(1);
     EXPECT_DOUBLE_EQ(view_of(before, now).nodes[0].writes, 7);
     EXPECT_DOUBLE_EQ(view_of(RingSample(), now).nodes[0].writes, 7);
@@ -152,7 +167,8 @@ TEST(RingView, has_an_event_for_each_counter_of_trouble_that_is_not_zero) {
     auto before = sample_at(0), now = sample_at(1);
     now.ranks[1].state = "alive";
     set(now.ranks[0].link, LinkCounter::back_pressure, 3);
-    set(now.ranks[1].link, LinkCounter::back_pressure, 4);
+    set(now.ranks[1].link, LinkCounter::back_pressure, 3);
+    set(now.nodes[0].link, LinkCounter::back_pressure, 1);
     set(now.ranks[0].link, LinkCounter::writes_sent, 4);
     set(before.nodes[0].engine->counters, UdpCounter::refused_tag, 1);
     set(now.nodes[0].engine->counters, UdpCounter::refused_tag, 2);
