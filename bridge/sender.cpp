@@ -9,16 +9,12 @@
 
 namespace bridge {
 
-namespace {
-
-constexpr double kNsPerSecond = 1e9;
-
-}  // namespace
+namespace {}  // namespace
 
 // ---- A limit
 
 Sender::Limit::Limit(std::uint64_t per_second)
-    : per_ns_(static_cast<double>(per_second) / kNsPerSecond),
+    : per_ns_(static_cast<double>(per_second) / static_cast<double>(rmem::kNsPerSecond)),
       most_(std::max(per_ns_ * static_cast<double>(kBurstNs), 1.0)),
       left_(most_) {}
 

@@ -20,7 +20,7 @@ namespace {
 /// Between looks whether the thread is to end.
 constexpr int kIdleMs = 100;
 constexpr std::size_t kReceiveBytes = std::size_t{64} << 10;
-constexpr std::int64_t kNsPerMs = 1'000'000;
+using rmem::kNsPerMs;
 /// A sleep without a limit is slept in parts, which no clock overflows by.
 constexpr std::int64_t kLongestSleepNs = 3'600'000'000'000;
 

@@ -29,6 +29,7 @@ using rmem::FieldReader;
 using rmem::Frame;
 using rmem::FrameQueue;
 using rmem::FrameWriter;
+using rmem::kPageBytes;  ///< by which what is mapped is compared
 using rmem::kWordBytes;
 
 inline constexpr std::uint32_t kMagic = 0x4D454D52;  ///< "RMEM"
@@ -40,8 +41,6 @@ inline constexpr std::uint16_t kFirstPort = 5565;
 inline constexpr std::size_t kMostDataBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMostNameBytes = 64;  ///< of a counter
 inline constexpr std::size_t kMostBodyBytes = kMostDataBytes + 64;
-/// What is mapped is compared in pages.
-inline constexpr std::size_t kPageBytes = 4096;
 
 /// The fields of each, in their order. A field without a type has 64 bits.
 enum class Kind : std::uint16_t {

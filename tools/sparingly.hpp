@@ -8,6 +8,7 @@
 /// Thread safety: one thread. Units: nanoseconds of one clock.
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/time.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ public:
 
     /// The sentence as it is to be said; empty: it is not.
     std::string pass(const std::string& sentence, std::int64_t now_ns) {
-        if (now_ns >= ends_ns_) ends_ns_ = now_ns + 1'000'000'000, said_ = 0;
+        if (now_ns >= ends_ns_) ends_ns_ = now_ns + rmem::kNsPerSecond, said_ = 0;
         RMEM_CHECK(said_ <= kMostInASecond);
         if (said_ == kMostInASecond) return ++left_out_, "";
         ++said_;

@@ -22,7 +22,7 @@ void note(int number) {
 
 timespec left_until(std::int64_t at_ns) {
     const std::int64_t left = std::max<std::int64_t>(at_ns - rmem::now_ns(), 0);
-    return {left / 1'000'000'000, left % 1'000'000'000};
+    return {left / rmem::kNsPerSecond, left % rmem::kNsPerSecond};
 }
 
 }  // namespace

@@ -14,12 +14,12 @@ namespace billboard {
 using rmem::Errc;
 using rmem::Error;
 using rmem::kLineBytes;
+using rmem::kPageBytes;
 using rmem::round_up;
 
 namespace {
 
 constexpr std::uint32_t kLayoutVersion = 7;
-constexpr std::size_t kPageBytes = 4096;  // what is behind the user's memory shares no page with it
 
 std::size_t default_data_bytes(const rmem::RingConfig& config) {
     const auto share = [&config](std::size_t most, std::size_t total) {

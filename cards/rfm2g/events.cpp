@@ -23,7 +23,7 @@ constexpr std::array<std::uint32_t, RFM2GEVENT_LAST> kBits = {
     RFM2G_LISR_INITINT, RFM2G_LISR_BADDATA, RFM2G_LISR_RXFULL, RFM2G_LISR_ROGUE_PKT,
     RFM2G_LISR_RXAFULL, RFM2G_LISR_SNCLOST, RFM2G_LISR_WRINIB, RFM2G_LISR_PTYERR};
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
+using rmem::kNsPerMs;
 constexpr std::int64_t kLongestNs = std::numeric_limits<std::int64_t>::max() / 4;
 
 constinit thread_local bool in_callback = false;

@@ -16,7 +16,7 @@ namespace cards::rfm2g {
 
 namespace {
 
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+using rmem::kNsPerSecond;
 
 /// By poll(2), which ends when a signal handler has run, as a wait in the driver does.
 class PolledBell final : public Bell {

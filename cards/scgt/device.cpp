@@ -17,7 +17,7 @@ namespace cards::scgt {
 
 namespace {
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
+using rmem::kNsPerMs;
 /// What waits no longer costs no sleep.
 constexpr std::int64_t kSpinNs = 20'000;
 /// Errors of the link are counts, which wake no thread.

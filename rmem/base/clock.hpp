@@ -16,7 +16,7 @@ namespace rmem {
 inline std::int64_t now_ns() noexcept {
     timespec t;
     ::clock_gettime(CLOCK_MONOTONIC, &t);
-    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+    return std::int64_t{t.tv_sec} * kNsPerSecond + t.tv_nsec;
 }
 
 /// The clock of the program that asks: the host's, but in a simulated process its own

@@ -9,6 +9,8 @@ namespace rmem {
 
 inline constexpr std::size_t kWordBytes = 4;  ///< the unit of atomicity
 inline constexpr std::size_t kLineBytes = 64;
+/// Memory is mapped in pages of as many: what is behind shares no page with what is before.
+inline constexpr std::size_t kPageBytes = 4096;
 inline constexpr unsigned kMaxNodes = 256;
 inline constexpr unsigned kMaxRanks = 256;
 

@@ -8,6 +8,7 @@
 
 namespace rmem {
 
+inline constexpr std::int64_t kNsPerMs = 1'000'000, kNsPerSecond = 1'000'000'000;
 /// After all other times.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/recording/pcap_writer.hpp"
 
+#include "rmem/base/time.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +19,6 @@ constexpr std::size_t kMostBytes =
     kFrameBytes + PcapWriter::kPacketHeaderBytes + kMaxRecordedBytes + PcapWriter::kDelayBytes;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 static_assert(kMostBytes <= kBufferBytes && kPcapHeaderBytes <= kBufferBytes);
-
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 /// Writes one value behind the other; the host's byte order is the file's, and the magic tells it.
 class Values {
@@ -60,10 +60,10 @@ bool PcapWriter::add(const RecordedWrite& write) {
 
     // The format's seconds are unsigned, of 32 bits.
     const std::int64_t wall = std::clamp<std::int64_t>(
-        info_.wall_ns(write.time_ns), 0, std::numeric_limits<std::uint32_t>::max() * kSecond);
+        info_.wall_ns(write.time_ns), 0, std::numeric_limits<std::uint32_t>::max() * kNsPerSecond);
     Values values(buffer_.data() + used_);
-    values << static_cast<std::uint32_t>(wall / kSecond)
-           << static_cast<std::uint32_t>(wall % kSecond) << static_cast<std::uint32_t>(packet)
+    values << static_cast<std::uint32_t>(wall / kNsPerSecond)
+           << static_cast<std::uint32_t>(wall % kNsPerSecond) << static_cast<std::uint32_t>(packet)
            << static_cast<std::uint32_t>(packet);
     values << std::uint8_t{1} << std::uint8_t{0} << write.flags
            << static_cast<std::uint16_t>(write.node) << static_cast<std::uint16_t>(write.rank)

@@ -22,7 +22,6 @@ constexpr std::size_t kSleeperEntriesBytes =
 }  // namespace
 
 SegmentLayout::SegmentLayout(const RingConfig& config) {
-    constexpr std::size_t kPageBytes = 4096;
     const unsigned areas = config.is_remote() ? 1 : config.nodes;
     attention = kSegmentHeaderBytes;
     stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);

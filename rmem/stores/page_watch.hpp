@@ -16,6 +16,7 @@
 /// Progress: a store into a protected page waits for the thread that calls wait().
 /// Errors: Error(system).
 
+#include "rmem/base/limits.hpp"
 #include "rmem/error.hpp"
 
 #include <cstddef>
@@ -26,8 +27,6 @@
 #include <span>
 
 namespace rmem::stores {
-
-inline constexpr std::size_t kPageBytes = 4096;
 
 class PageWatch {
 public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for interrupts.
+#include "rmem/base/time.hpp"
 #include "tools/conform/litmus.hpp"
 
 #include <vector>
@@ -118,7 +119,7 @@ Finding interrupts_once(const Trial& trial) {
     Finding finding;
     finding.rounds = bursts * kBurst;
     // A program on a busy host hears of what has come some time later.
-    constexpr std::int64_t kLateNs = 1'000'000'000;
+    constexpr std::int64_t kLateNs = rmem::kNsPerSecond;
     constexpr std::int64_t kQuietNs = 100'000'000;  // where the last ones may have been lost
     const bool is_told = trial.card.offers(Feature::losses_told);
 

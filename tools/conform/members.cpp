@@ -102,7 +102,7 @@ void Members::give_up_on(unsigned member) const {
         rmem::Errc::timed_out,
         fmt::format("member {} has not come to step {} of the run within {} s; start all {} with "
                     "the same --members, --at, --bytes, --rounds and --only",
-                    member, step_, patience_ns_ / 1'000'000'000, count_));
+                    member, step_, patience_ns_ / rmem::kNsPerSecond, count_));
 }
 
 void Members::await(unsigned member, const std::function<bool()>& holds,

@@ -3,6 +3,7 @@
 // broadcast one. Read by a pointer, the memory is what scgtMapMem gives.
 
 #include "rmem/base/quantity.hpp"
+#include "rmem/base/time.hpp"
 #include "rmem/error.hpp"
 #include "tools/conform/vendor_cards.hpp"
 
@@ -18,7 +19,6 @@ namespace {
 constexpr unsigned kLastUnit = 15;
 constexpr uint32 kBroadcast = 5;  // of the broadcast interrupts
 constexpr uint32 kNoValue = 0xFFFFFFFF;
-constexpr std::int64_t kNsInMillisecond = 1'000'000;
 
 void check_scgt(uint32 result, const char* call) {
     if (result == SCGT_SUCCESS) return;
@@ -92,7 +92,7 @@ public:
         for (;;) {
             uint32 count = 0;
             const auto timeout_ms =
-                static_cast<uint32>((timeout_ns + kNsInMillisecond - 1) / kNsInMillisecond);
+                static_cast<uint32>((timeout_ns + rmem::kNsPerMs - 1) / rmem::kNsPerMs);
             const uint32 result = scgtGetInterrupt(&card_, &reader_, &taken, 1, timeout_ms, &count);
             if (result == SCGT_TIMEOUT) return std::nullopt;
             if (result != SCGT_MISSED_INTERRUPTS) check_scgt(result, "scgtGetInterrupt");

@@ -62,7 +62,7 @@ Finding check_making() {
     config.name = fmt::format("doctor-{}", ::getpid());
     config.user_bytes = 4096;
     try {
-        const auto ring = rmem::Ring::open(config, rmem::Deadline::in(1'000'000'000));
+        const auto ring = rmem::Ring::open(config, rmem::Deadline::in(rmem::kNsPerSecond));
         const rmem::Membership member(ring, {0, 0});
         if (ring->is_alive(0)) return ok("ring", "a ring can be made, locked and removed");
         return fail("ring", "the lock of a live rank is not seen",

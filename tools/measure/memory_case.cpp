@@ -110,7 +110,7 @@ void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& resu
         // The end of the case wakes the nodes that sleep.
         if (who == Who::two && process == 0 && options.ranks > 2) it.put(kSleepers, 1);
         if (who == Who::two && process >= 2) {
-            while (node.wait_change(kSleepers, 0, rmem::Deadline::in(1'000'000'000)) == 0) {
+            while (node.wait_change(kSleepers, 0, rmem::Deadline::in(rmem::kNsPerSecond)) == 0) {
             }
         }
         all->meet();

@@ -22,8 +22,9 @@ inline constexpr std::size_t kEnd = 0x3000;       ///< node 0 writes it when a c
 inline constexpr std::size_t kSleepers = 0x4000;  ///< written once, when a case is over
 inline constexpr std::size_t kFlags = 0x8000;     ///< of each node, a line apart
 inline constexpr std::size_t kBlock = 0x100000;
-inline constexpr std::int64_t kPatienceNs = 1'000'000'000;  ///< of one wait; then it is begun again
-inline constexpr std::uint32_t kOver = 0xffffffff;          ///< the value that ends a case
+inline constexpr std::int64_t kPatienceNs =
+    rmem::kNsPerSecond;                             ///< of one wait; then it is begun again
+inline constexpr std::uint32_t kOver = 0xffffffff;  ///< the value that ends a case
 
 /// Memory that the processes of a case share beside the ring.
 struct Shared {

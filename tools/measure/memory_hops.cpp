@@ -394,7 +394,7 @@ template <class Put>
 void beats(Case& it, Put&& put) {
     Sampling beats(it.plan);
     for (std::int64_t next = now_ns() + kBeatNs; beats.goes_on(); next += kBeatNs) {
-        const timespec at{next / 1'000'000'000, next % 1'000'000'000};
+        const timespec at{next / rmem::kNsPerSecond, next % rmem::kNsPerSecond};
         ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr);
         put(static_cast<std::uint32_t>(now_ns()) | 1);
         beats.add(0);

@@ -220,7 +220,7 @@ void frames(Case& it) {
     std::vector<double> begun, seen_all;
     for (std::uint32_t frame = 1; frame <= frames; ++frame) {
         const std::int64_t begin = first + frame * kFrameNs;
-        const timespec at{begin / 1'000'000'000, begin % 1'000'000'000};
+        const timespec at{begin / rmem::kNsPerSecond, begin % rmem::kNsPerSecond};
         ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr);
         begun.push_back(static_cast<double>(now_ns() - begin));
         it.write(kBlock + it.me * kFrameBytes, block.data(), block.size());
@@ -249,7 +249,7 @@ struct Used {
         rusage usage{};
         ::getrusage(RUSAGE_SELF, &usage);
         const auto time = [](const timeval& t) {
-            return t.tv_sec * 1'000'000'000 + t.tv_usec * 1'000;
+            return t.tv_sec * rmem::kNsPerSecond + t.tv_usec * 1'000;
         };
         return {time(usage.ru_utime) + time(usage.ru_stime), usage.ru_nvcsw + usage.ru_nivcsw};
     }
@@ -258,7 +258,7 @@ struct Used {
 void idle(Case& it) {
     Shared& shared = it.shared;
     const std::int64_t joined = now_ns();
-    constexpr std::int64_t kIdleNs = 1'000'000'000;
+    constexpr std::int64_t kIdleNs = rmem::kNsPerSecond;
     sleep_ns(kIdleNs / 10);  // what follows a start is over
     const Used before = Used::now();
     sleep_ns(kIdleNs);

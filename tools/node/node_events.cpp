@@ -15,7 +15,7 @@ namespace tools {
 
 namespace {
 
-constexpr std::int64_t kSummaryNs = 1'000'000'000;
+constexpr std::int64_t kSummaryNs = rmem::kNsPerSecond;
 
 /// The entries of the first that are not in the second.
 std::vector<unsigned> without(const std::vector<unsigned>& all, const std::vector<unsigned>& less) {

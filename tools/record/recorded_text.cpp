@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record/recorded_text.hpp"
 
+#include "rmem/base/time.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/chrono.h>
@@ -170,7 +171,7 @@ std::string summary_text(const nlohmann::json& summary) {
         printable(summary["ring"].get<std::string>()), summary["link"].get<std::string>(),
         summary["timing"].get<std::string>(), number("nodes"), number("ranks"),
         size_text(number("user_bytes")),
-        fmt::localtime(static_cast<std::time_t>(start / 1'000'000'000)),
+        fmt::localtime(static_cast<std::time_t>(start / rmem::kNsPerSecond)),
         duration_text(number("last_ns")), writes["writes"].get<std::uint64_t>(),
         summary["sampled"].get<bool>() ? "changes, found by looking" : "writes",
         size_text(writes["bytes"].get<std::uint64_t>()),

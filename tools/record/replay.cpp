@@ -271,8 +271,7 @@ void play(RecordingReader& reader, const Selection& selection, const ReplayOptio
     report(options, replay.result(), rank, rmem::now_ns() - start,
            speed.kind == rmem::PlaySpeed::Kind::timed);
     while (options.hold && stop.signal() == 0) {
-        constexpr std::int64_t kHoldNs = 1'000'000'000;
-        stop.sleep_until(rmem::now_ns() + kHoldNs);
+        stop.sleep_until(rmem::now_ns() + rmem::kNsPerSecond);
     }
 }
 

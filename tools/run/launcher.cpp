@@ -21,8 +21,7 @@ namespace {
 
 constexpr std::array<int, 9> kTakenSignals = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                               SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
-constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr std::int64_t kLookNs = 20 * kNsPerMs;  // who has come to the ring
+constexpr std::int64_t kLookNs = 20 * rmem::kNsPerMs;  // who has come to the ring
 
 /// Signals come through a descriptor, so that nothing happens at odd moments.
 rmem::Descriptor take_signals_by_descriptor() {
@@ -128,7 +127,7 @@ void Launcher::wait_for_something() {
     const std::int64_t due = next_due();
     const std::int64_t wait_ns =
         due == rmem::kNever ? 0 : std::max<std::int64_t>(due - rmem::now_ns(), 0);
-    const int timeout = due == rmem::kNever ? -1 : static_cast<int>(wait_ns / kNsPerMs + 1);
+    const int timeout = due == rmem::kNever ? -1 : static_cast<int>(wait_ns / rmem::kNsPerMs + 1);
     if (::poll(polled.data(), polled.size(), timeout) < 0 && errno != EINTR) return;
 
     const std::int64_t now = rmem::now_ns();

@@ -71,8 +71,7 @@ void run_serve(const ServeOptions& options) {
     // Before there are threads, which inherit what is blocked.
     const StopSignals stop;
     const cards::OwnNode node = open_node(options);
-    constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-    Server server(node.get(), address, options.silence_s * kNsPerSecond,
+    Server server(node.get(), address, options.silence_s * rmem::kNsPerSecond,
                   [](const std::string& sentence) {
                       std::fprintf(stderr, "rmem serve: %s\n", sentence.c_str());
                   });

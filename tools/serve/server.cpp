@@ -254,7 +254,7 @@ bool Server::has_place(std::int64_t now_ns) {
     if (now_ns - silent->heard_ns < silence_ns_) return false;
     say_sparingly(fmt::format("{} has been silent for {} s, and loses its place to another",
                               silent->calls ? silent->calls->peer() : "a client",
-                              silence_ns_ / 1'000'000'000));
+                              silence_ns_ / rmem::kNsPerSecond));
     clients_.erase(silent);
     return true;
 }

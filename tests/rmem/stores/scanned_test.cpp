@@ -26,7 +26,7 @@ using stores::PageWatchKind;
 using stores::ScannedStores;
 
 constexpr std::size_t kPages = 300;
-constexpr std::size_t kScannedBytes = kPages * stores::kPageBytes - 64;
+constexpr std::size_t kScannedBytes = kPages * kPageBytes - 64;
 
 struct ScannedStoresTest : ::testing::TestWithParam<PageWatchKind> {
     RingName name;
