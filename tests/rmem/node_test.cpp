@@ -21,8 +21,6 @@
 namespace rmem::test {
 namespace {
 
-constexpr std::int64_t kNodePatience = 30'000'000'000;
-
 struct NodeTest : ::testing::Test {
     RingName name;
 
@@ -31,7 +29,7 @@ struct NodeTest : ::testing::Test {
         return open(config(link));
     }
     static std::shared_ptr<Ring> open(const RingConfig& config) {
-        return Ring::open(config, Deadline::in(kNodePatience));
+        return Ring::open(config, Deadline::in(kPatienceNs));
     }
     static bool readable(int fd, int within_ms = 0) {
         pollfd one{fd, POLLIN, 0};
@@ -73,8 +71,8 @@ TEST_F(NodeTest, ranks_of_one_node_share_its_bank_on_every_link) {
         EXPECT_EQ(a.write_word(0, 5), WriteResult::ok);
         EXPECT_EQ(b.load(0), 5U) << name_of(link);
         EXPECT_EQ(b.write_word(4, 6), WriteResult::ok);
-        EXPECT_EQ(other.wait_change(4, 0, Deadline::in(kNodePatience)), 6U);
-        EXPECT_EQ(other.wait_change(0, 0, Deadline::in(kNodePatience)), 5U);
+        EXPECT_EQ(other.wait_change(4, 0, Deadline::in(kPatienceNs)), 6U);
+        EXPECT_EQ(other.wait_change(0, 0, Deadline::in(kPatienceNs)), 5U);
     }
 }
 
@@ -86,7 +84,7 @@ TEST_F(NodeTest, a_group_of_writes_is_made_whole_and_in_order_or_not_at_all) {
         const std::uint32_t flag = 9;
         const GroupedWrite writes[] = {{64, data, sizeof data}, {0, &flag, 4}, {32, data, 0}};
         ASSERT_EQ(a.write_group(writes), WriteResult::ok);
-        EXPECT_EQ(b.wait_change(0, 0, Deadline::in(kNodePatience)), flag);
+        EXPECT_EQ(b.wait_change(0, 0, Deadline::in(kPatienceNs)), flag);
         EXPECT_EQ(b.load(72), 3U);
         const GroupedWrite beyond[] = {{100, &flag, 4}, {4094, &flag, 4}};
         EXPECT_THROW(static_cast<void>(a.write_group(beyond)), Error);
@@ -117,7 +115,7 @@ TEST_P(NodeInterruptTest, the_descriptor_is_readable_exactly_while_interrupts_wa
         EXPECT_EQ(writer.write_word(0x40, round), WriteResult::ok);
         EXPECT_EQ(writer.write_word(0x40, round), WriteResult::ok);
         ASSERT_TRUE(becomes_readable(fd));
-        ASSERT_TRUE(writer.flush(Deadline::in(kNodePatience)));
+        ASSERT_TRUE(writer.flush(Deadline::in(kPatienceNs)));
         ASSERT_TRUE(watcher->next_interrupt(Deadline::now()));
         ASSERT_TRUE(readable(fd)) << "one more waits";
         ASSERT_TRUE(watcher->next_interrupt(Deadline::now()));
@@ -129,7 +127,7 @@ TEST_P(NodeInterruptTest, the_descriptor_is_readable_exactly_while_interrupts_wa
 TEST_P(NodeInterruptTest, one_that_waits_already_makes_a_new_descriptor_readable) {
     watcher->watch(0x40, 4);
     EXPECT_EQ(writer.write_word(0x40, 1), WriteResult::ok);
-    ASSERT_TRUE(writer.flush(Deadline::in(kNodePatience)));
+    ASSERT_TRUE(writer.flush(Deadline::in(kPatienceNs)));
     EXPECT_TRUE(becomes_readable(watcher->interrupt_fd()));
 }
 
@@ -168,9 +166,9 @@ TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_fo
     Node writer = one_before_its_sample(ring);
     const std::jthread reader([&] {
         Node node(ring, {1, 1});
-        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kNodePatience)), 1U);
+        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kPatienceNs)), 1U);
         EXPECT_EQ(node.propagation().count(), 1U);
-        EXPECT_EQ(node.wait_change(0, 1, Deadline::in(kNodePatience)), 2U);
+        EXPECT_EQ(node.wait_change(0, 1, Deadline::in(kPatienceNs)), 2U);
         EXPECT_EQ(node.propagation().count(), 1U) << "the next one is not sampled";
     });
     // Asleep, so it has begun to wait.
@@ -185,7 +183,7 @@ TEST_F(NodeTest, on_direct_what_was_written_before_the_wait_is_not_measured) {
     Node writer(ring, {0, 0});
     Node reader(ring, {1, 1});
     for (unsigned i = 1; i <= kStampEvery; ++i) EXPECT_EQ(writer.write_word(0, i), WriteResult::ok);
-    EXPECT_EQ(reader.wait_change(0, 0, Deadline::in(kNodePatience)), kStampEvery);
+    EXPECT_EQ(reader.wait_change(0, 0, Deadline::in(kPatienceNs)), kStampEvery);
     EXPECT_EQ(reader.propagation().count(), 0U);
 }
 
@@ -199,7 +197,7 @@ TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
         Node node(ring, {1, 1});
         std::optional<BoundViolation> seen;
         node.on_bound_violation([&](const BoundViolation& violation) { seen = violation; });
-        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kNodePatience)), 1U);
+        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kPatienceNs)), 1U);
         ASSERT_TRUE(seen);
         EXPECT_EQ(seen->origin, 0U);
         EXPECT_EQ(seen->offset, 0U);

@@ -31,7 +31,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPatienceNs = 30'000'000'000;
 constexpr std::size_t kStoredBytes = 65536;
 
 /// As a program stores it.

@@ -27,6 +27,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -40,6 +41,8 @@
 #include <vector>
 
 namespace rmem::test {
+
+inline constexpr std::int64_t kPatienceNs = 30'000'000'000;  ///< for what must come
 
 class Child {
 public:

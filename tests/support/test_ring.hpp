@@ -27,8 +27,6 @@
 
 namespace rmem::test {
 
-inline constexpr std::int64_t kPatienceNs = 30'000'000'000;
-
 struct RingSpec {
     LinkKind link = LinkKind::ring;
     unsigned nodes = 2;

@@ -27,7 +27,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr gid_t kGroup = 4711;
-constexpr std::int64_t kPatience = 30'000'000'000;
 
 struct stat file_of(uid_t user, gid_t group, mode_t mode) {
     struct stat file {};
@@ -89,7 +88,7 @@ protected:
     std::shared_ptr<Ring> open(const std::string& group = "") const {
         RingConfig config = name_.config(1);
         config.unix_group = group;
-        return Ring::open(config, Deadline::in(kPatience));
+        return Ring::open(config, Deadline::in(kPatienceNs));
     }
     std::string object() const { return Segment::object_name(name_.get()); }
     /// Bob does this, and stays until the end of the test.

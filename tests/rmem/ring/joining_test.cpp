@@ -22,8 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::int64_t kLongEnough = 30'000'000'000;
-
 class Joining : public ::testing::Test {
 protected:
     /// A ring with no setting as by default.
@@ -35,7 +33,7 @@ protected:
         return config;
     }
     static std::shared_ptr<Ring> open(const RingConfig& config) {
-        return Ring::open(config, Deadline::in(kLongEnough));
+        return Ring::open(config, Deadline::in(kPatienceNs));
     }
     /// As little as a program can be given.
     Environment told(unsigned rank) const {
@@ -46,7 +44,7 @@ protected:
     }
     static Joined join(const Environment& environment) {
         return join_ring(
-            environment, Deadline::in(kLongEnough),
+            environment, Deadline::in(kPatienceNs),
             [](const Environment& all, const RingConfig*) { return all.ring_config(); });
     }
 
@@ -153,8 +151,8 @@ TEST_F(Joining, learns_nothing_from_a_ring_that_only_the_dead_have_left_behind) 
 TEST_F(Joining, finds_its_nodes_segment_of_a_ring_over_several_hosts) {
     RingConfig config = made();
     config.link = LinkKind::udp;
-    const auto first = Ring::open(config, Deadline::in(kLongEnough), 0);
-    const auto second = Ring::open(config, Deadline::in(kLongEnough), 1);
+    const auto first = Ring::open(config, Deadline::in(kPatienceNs), 0);
+    const auto second = Ring::open(config, Deadline::in(kPatienceNs), 1);
     EXPECT_EQ(join(told(0)).ring->segment_name(), name.get() + "@0");
     const Joined joined = join(told(3));
     EXPECT_EQ(joined.ring->segment_name(), name.get() + "@1");
@@ -165,7 +163,7 @@ TEST_F(Joining, joining_of_two_rings_of_one_name_prefers_that_on_the_link_that_i
     RingConfig remote = made();
     remote.link = LinkKind::udp;
     const auto here = open(made());
-    const auto apart = Ring::open(remote, Deadline::in(kLongEnough), 0);
+    const auto apart = Ring::open(remote, Deadline::in(kPatienceNs), 0);
     Environment environment = told(0);
     environment.link = LinkKind::udp;
     EXPECT_EQ(join(environment).ring->config().link, LinkKind::udp);
@@ -178,7 +176,7 @@ TEST_F(Joining, starts_again_when_another_makes_the_ring_meanwhile) {
     // it.
     std::shared_ptr<Ring> other;
     unsigned asked = 0;
-    const Joined joined = join_ring(told(0), Deadline::in(kLongEnough),
+    const Joined joined = join_ring(told(0), Deadline::in(kPatienceNs),
                                     [&](const Environment& all, const RingConfig*) {
                                         const RingConfig wish = all.ring_config();
                                         if (++asked == 1) other = open(made());

@@ -16,8 +16,6 @@
 namespace rmem::test {
 namespace {
 
-constexpr std::int64_t kMeetNs = 30'000'000'000;
-
 RingConfig config_of(const RingName& name, LinkKind link, const char* timing = "none") {
     RingConfig config = name.config(2, link);
     config.timing = parse_timing(timing);
@@ -25,7 +23,7 @@ RingConfig config_of(const RingName& name, LinkKind link, const char* timing = "
 }
 
 std::shared_ptr<Ring> open(const RingConfig& config) {
-    return Ring::open(config, Deadline::in(kMeetNs));
+    return Ring::open(config, Deadline::in(kPatienceNs));
 }
 
 std::uint32_t word_of(const Ring& ring, unsigned node, std::size_t offset) {
@@ -35,7 +33,7 @@ std::uint32_t word_of(const Ring& ring, unsigned node, std::size_t offset) {
 
 void write(Node& node, std::size_t offset, std::uint32_t value) {
     EXPECT_EQ(node.write_word(offset, value), WriteResult::ok);
-    EXPECT_TRUE(node.flush(Deadline::in(kMeetNs)));
+    EXPECT_TRUE(node.flush(Deadline::in(kPatienceNs)));
 }
 
 /// A ring that stays, until the end of the test.
@@ -151,7 +149,7 @@ TEST(OperatorsSeat, writes_into_a_ring_of_which_all_ranks_are_taken) {
         }
         EXPECT_EQ(a.load(0x40), 7U) << "the node that it wrote as";
         EXPECT_EQ(b.load(0x40), 7U);
-        const auto interrupt = b.next_interrupt(Deadline::in(kMeetNs));
+        const auto interrupt = b.next_interrupt(Deadline::in(kPatienceNs));
         ASSERT_TRUE(interrupt);
         EXPECT_EQ(interrupt->origin, 0U);
         EXPECT_EQ(ring->joined_ranks(), 2U) << "it is no rank";
@@ -177,7 +175,7 @@ TEST(OperatorsSeat, is_there_beside_as_many_ranks_as_a_ring_can_have) {
     Node from_outside(ring, {kMaxRanks, 0});
     write(from_outside, 0x40, 7);
     EXPECT_EQ(last.load(0x40), 7U);
-    const auto interrupt = last.next_interrupt(Deadline::in(kMeetNs));
+    const auto interrupt = last.next_interrupt(Deadline::in(kPatienceNs));
     ASSERT_TRUE(interrupt);
     EXPECT_EQ(interrupt->value, 7U);
 }

@@ -25,14 +25,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPatience = 30'000'000'000;
-
 struct RingTest : ::testing::Test {
     RingName name;
 
     RingConfig config(unsigned ranks = 2) const { return name.config(ranks); }
     static std::shared_ptr<Ring> open(const RingConfig& config) {
-        return Ring::open(config, Deadline::in(kPatience));
+        return Ring::open(config, Deadline::in(kPatienceNs));
     }
     std::shared_ptr<Ring> open() const { return open(config()); }
 

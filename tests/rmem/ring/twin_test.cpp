@@ -24,8 +24,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kTwinNs = 20'000'000'000;
-
 struct TwinTest : ::testing::Test {
     RingName name;
     std::shared_ptr<Ring> ring = open();
@@ -35,7 +33,7 @@ struct TwinTest : ::testing::Test {
     std::shared_ptr<Ring> open() const {
         return Ring::open(name.config(2, LinkKind::ring, 8192), Deadline::never());
     }
-    std::unique_ptr<Twin> keep(std::int64_t patience_ns = kTwinNs) const {
+    std::unique_ptr<Twin> keep(std::int64_t patience_ns = kPatienceNs) const {
         return std::make_unique<Twin>(*ring, 0, Deadline::in(patience_ns));
     }
     void write(std::size_t offset, std::uint32_t value) {
@@ -126,10 +124,10 @@ TEST_F(TwinTest, a_second_keeper_is_refused) {
     const auto twin = keep();
     run_in_child([&] {
         const auto mine = open();
-        EXPECT_THAT(
-            refused(Errc::rank_taken, [&] { const Twin another(*mine, 0, Deadline::in(kTwinNs)); }),
-            HasSubstr("node 0"));
-        const Twin of_another_node(*mine, 1, Deadline::in(kTwinNs));
+        EXPECT_THAT(refused(Errc::rank_taken,
+                            [&] { const Twin another(*mine, 0, Deadline::in(kPatienceNs)); }),
+                    HasSubstr("node 0"));
+        const Twin of_another_node(*mine, 1, Deadline::in(kPatienceNs));
     });
     store(4, 1);
     EXPECT_EQ(take(*twin), 0b10U);
@@ -138,7 +136,7 @@ TEST_F(TwinTest, a_second_keeper_is_refused) {
 TEST_F(TwinTest, one_killed_without_a_word_is_followed_by_the_next) {
     Child keeper([&] {
         const auto mine = open();
-        const Twin twin(*mine, 0, Deadline::in(kTwinNs));
+        const Twin twin(*mine, 0, Deadline::in(kPatienceNs));
         ::raise(SIGSTOP);
     });
     keeper.await_stop();

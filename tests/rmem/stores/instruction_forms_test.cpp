@@ -42,7 +42,6 @@ using stores::Registers;
 using stores::Slot;
 using Code = std::vector<unsigned char>;
 
-constexpr std::int64_t kPatienceNs = 30'000'000'000;
 constexpr std::size_t kBytes = 65536;
 constexpr std::size_t kPlace = 4096 + 64 * 17;  ///< where they store, more or less
 constexpr unsigned kRax = 0, kRcx = 1, kRsp = 4, kRsi = 6, kRdi = 7;
