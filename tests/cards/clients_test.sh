@@ -4,7 +4,6 @@
 #
 # Programs as a lab has them for its cards, of each interface: a game that finds each broken word,
 # interrupts to and fro, a measurement of speed, a monitor.
-set -euo pipefail
 source "$RMEM_SOURCE_DIR/tests/support/card_programs.sh"
 
 # found <times> <pattern>: in what the first program has printed.

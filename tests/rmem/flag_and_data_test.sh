@@ -4,18 +4,11 @@
 # A program that stores data and then its flag, and one that loads them: in every way that captures
 # stores, on every link, also where datagrams are lost, the data is there first. For longer runs the
 # first argument is a factor.
-set -euo pipefail
+# shellcheck source=tests/support/rmem_cc.sh
+source "$RMEM_SOURCE_DIR/tests/support/rmem_cc.sh"
 
-cc=$RMEM_BUILD_DIR/rmem/rmem-cc
-rmem=$RMEM_BUILD_DIR/tools/rmem
-if [[ ! -x $cc || ! -x $rmem || ! -e $RMEM_BUILD_DIR/rmem/librmem_instrumented.a ]]; then
-    echo "skipped: this build has no rmem command, or no shared libraries"
-    exit 77
-fi
 factor=${1:-1}
-source=$RMEM_SOURCE_DIR/tests/support/programs/flag_and_data.c
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+source=$programs/flag_and_data.c
 options=(-std=c11 -O2 -Wall -Wextra -Werror)
 "${CC:-cc}" "${options[@]}" -I"$RMEM_SOURCE_DIR" -o "$work/plain" "$source" \
     -L"$RMEM_BUILD_DIR/rmem" -lrmem -Wl,-rpath,"$RMEM_BUILD_DIR/rmem"
@@ -26,10 +19,7 @@ run() {
     local rounds=$(($1 * factor)) way=$2 program=$3
     shift 3
     echo "--- $way, $*: $rounds rounds"
-    RMEM_STORES=$way "$rmem" run -n 2 "$@" -- "$work/$program" "$rounds" || {
-        echo "FAILED: $way, $*"
-        exit 1
-    }
+    RMEM_STORES=$way "$rmem" run -n 2 "$@" -- "$work/$program" "$rounds" || fail "$way, $*"
 }
 
 loss=(--link udp --faults 'seed=3;drop:share=1%')

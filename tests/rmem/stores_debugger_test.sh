@@ -4,22 +4,13 @@
 # A program whose stores are captured, in a debugger: breakpoints at stores and behind them, steps
 # over them, and signals as the debugger has them by default. What it stores is what it stores
 # alone.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
-if ! command -v gdb >/dev/null; then
-    echo "skipped: no gdb"
-    exit 77
-fi
+need gdb
 if [[ $(uname -m) != x86_64 || ! -e $RMEM_BUILD_DIR/rmem/librmem.so ]]; then
-    echo "skipped: stores are captured exactly on x86-64 alone, here from shared libraries"
-    exit 77
+    skip "stores are captured exactly on x86-64 alone, here from shared libraries"
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
 
 cat >"$work/rig.c" <<'END'
 #include <rmem/rmem.h>

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full
 # What docs/ shows of the simulation is what it gives: the table, and the data of the figures.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 cd "$RMEM_SOURCE_DIR"
 
-if [[ ! -x $RMEM_BUILD_DIR/tools/rmem ]]; then
-    echo "skipped: the rmem command is not built"
-    exit 77
-fi
+need "$RMEM_BUILD_DIR/tools/rmem"
 simulator/pictures/run --check --build "$RMEM_BUILD_DIR"

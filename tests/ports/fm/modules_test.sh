@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Handlers of FM 1.0 named by pointer, between processes that were started apart: of one binary, of
 # two, and in shared libraries.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
-work=$(mktemp -d)
-trap 'rm -rf "$work" /dev/shm/rmem*.modules-$$-*' EXIT
+at_end() { rm -f /dev/shm/rmem*.modules-$$-*; }
 cd "$work"
 ports=$RMEM_BUILD_DIR/ports
 libraries=$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem

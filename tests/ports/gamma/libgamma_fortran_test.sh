@@ -2,19 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Fortran interface: a program that sends, broadcasts, waits and is told of an error, between
 # three nodes.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 rmem=$RMEM_BUILD_DIR/tools/rmem
-if ! command -v gfortran >/dev/null; then
-    echo "skipped: no gfortran (package gfortran)"
-    exit 77
-fi
-if [[ ! -x $rmem ]]; then
-    echo "skipped: this build has no rmem command"
-    exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+need gfortran "$rmem"
 cd "$work"
 
 cat >ring.f90 <<'PROGRAM'

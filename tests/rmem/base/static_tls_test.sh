@@ -5,18 +5,13 @@
 # What the libraries keep for each thread has room in programs that load them late: of some 1600
 # bytes of static TLS, which a process has for all such libraries, each takes a few. Those that name
 # no static TLS are held to the same: their variables may become such.
-set -euo pipefail
+# shellcheck source=tests/support/shell.sh
+source "$RMEM_SOURCE_DIR/tests/support/shell.sh"
 
 readonly most=255
-command -v readelf >/dev/null || {
-    echo "skipped: there is no readelf"
-    exit 77
-}
+need readelf
 readarray -t libraries < <(find "$RMEM_BUILD_DIR" -name 'lib*.so.*' -type f)
-((${#libraries[@]} > 0)) || {
-    echo "failed: no shared library was found"
-    exit 1
-}
+((${#libraries[@]} > 0)) || fail "no shared library was found"
 failed=0
 for library in "${libraries[@]}"; do
     bytes=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check plain
 # rmem-cc is a compiler: builds call it as they call one, and what comes out has hooks.
-set -euo pipefail
 # shellcheck source=tests/support/rmem_cc.sh
 source "$RMEM_SOURCE_DIR/tests/support/rmem_cc.sh"
 

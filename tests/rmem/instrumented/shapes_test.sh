@@ -3,7 +3,6 @@
 # ctest: full plain
 # Whatever the compiler makes of a store, the other bank has it: one corpus of stores, as hardened,
 # optimised and whole programs are compiled. (stores_test.sh has what breaks first.)
-set -euo pipefail
 # shellcheck source=tests/support/rmem_cc.sh
 source "$RMEM_SOURCE_DIR/tests/support/rmem_cc.sh"
 

@@ -3,8 +3,6 @@
 # ctest: check plain
 # Programs that rmem-cc has compiled: every kind of store travels, in program order, from several
 # threads, on every link.
-set -euo pipefail
-
 # shellcheck source=tests/support/rmem_cc.sh
 source "$RMEM_SOURCE_DIR/tests/support/rmem_cc.sh"
 source=$programs/instrumented_stores.c
