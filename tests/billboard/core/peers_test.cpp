@@ -84,19 +84,6 @@ TEST_P(Peers, peers_that_have_not_left_go_on_without_those_that_have) {
     });
 }
 
-TEST_P(Peers, peers_that_left_leave_a_rank_itself_to_talk_to) {
-    run({[](Rank& me) {
-             me.await_word(kGo);
-             send(0, 10, 1);
-             check_equal(receive(BBP_ANY, 10, 1), 0, "sender");
-             send(0, 1000, 2);
-             receive(0, 1000, 2);
-             check_code(drain_until_error(BBP_ANY), BBP_EPEER);
-         },
-         [](Rank&) {}},
-        {.rank = 1, .posted = 0, .is_killed = false});
-}
-
 // ---- Dying
 
 TEST_P(Peers, peers_that_left_or_were_killed_are_drained_whole_before_they_are_missed) {
@@ -243,14 +230,18 @@ TEST_P(Peers,
     ring.finish();
 }
 
-TEST_P(Peers, peers_that_die_one_after_the_other_end_a_receive_from_anyone_when_none_is_left) {
+TEST_P(Peers, peers_that_die_one_after_the_other_end_a_receive_from_anyone_but_from_oneself) {
     RankProcesses ring(setup(4));
     ring.start(0, [](Rank& me) {
         me.raise(kPosted);
         receive(BBP_ANY, 33, 3);
-        check_code(drain_until_error(BBP_ANY), BBP_EPEER);
-        std::byte buffer[8];
-        check_code(bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr), BBP_EPEER);
+        for (const std::size_t size : {10U, 1000U}) {
+            check_code(drain_until_error(BBP_ANY), BBP_EPEER);
+            std::byte buffer[8];
+            check_code(bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr), BBP_EPEER);
+            send(0, size, size);
+            check_equal(receive(size == 10 ? BBP_ANY : 0, size, size), 0, "sender");
+        }
     });
     for (const unsigned rank : {1U, 2U}) ring.start(rank, linger);
     ring.start(3, [](Rank& me) {
