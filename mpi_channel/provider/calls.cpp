@@ -63,143 +63,113 @@ Call of_message(const Message& message, std::uint64_t flags) {
     return call;
 }
 
-fi_ops_msg make_message_calls() {
-    auto ops = unsupported<fi_ops_msg>();
-    ops.recv = [](fid_ep* ep, void* buf, std::size_t len, void*, fi_addr_t from, void* context) {
-        const iovec part = part_of(buf, len);
-        Call call = receiving(ep, &part, 1, from, context);
-        call.untagged = true;
-        return receive(ep, call);
-    };
-    ops.recvv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t from,
-                   void* context) {
-        Call call = receiving(ep, iov, count, from, context);
-        call.untagged = true;
-        return receive(ep, call);
-    };
-    ops.recvmsg = [](fid_ep* ep, const fi_msg* message, std::uint64_t flags) {
-        Call call = of_message(*message, flags);
-        call.untagged = true;
-        return receive(ep, call);
-    };
-    ops.send = [](fid_ep* ep, const void* buf, std::size_t len, void*, fi_addr_t to,
-                  void* context) {
-        const iovec part = part_of(buf, len);
-        Call call = sending(ep, &part, 1, to, context);
-        call.untagged = true;
-        return send(ep, call);
-    };
-    ops.sendv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t to,
-                   void* context) {
-        Call call = sending(ep, iov, count, to, context);
-        call.untagged = true;
-        return send(ep, call);
-    };
-    ops.sendmsg = [](fid_ep* ep, const fi_msg* message, std::uint64_t flags) {
-        Call call = of_message(*message, flags);
-        call.untagged = true;
-        return send(ep, call);
-    };
-    ops.inject = [](fid_ep* ep, const void* buf, std::size_t len, fi_addr_t to) {
-        const iovec part = part_of(buf, len);
-        Call call = injecting(part, to);
-        call.untagged = true;
-        return send(ep, call);
-    };
-    ops.senddata = [](fid_ep* ep, const void* buf, std::size_t len, void*, std::uint64_t data,
-                      fi_addr_t to, void* context) {
-        const iovec part = part_of(buf, len);
-        Call call = sending(ep, &part, 1, to, context);
-        call.data = data;
-        call.untagged = true;
-        return send(ep, call);
-    };
-    ops.injectdata = [](fid_ep* ep, const void* buf, std::size_t len, std::uint64_t data,
-                        fi_addr_t to) {
-        const iovec part = part_of(buf, len);
-        Call call = injecting(part, to);
-        call.data = data;
-        call.untagged = true;
-        return send(ep, call);
-    };
-    return ops;
+void tag(Call& call) {
+    call.untagged = true;
+}
+void tag(Call& call, std::uint64_t tag, std::uint64_t ignore = 0) {
+    call.tag = tag;
+    call.ignore = ignore;
+}
+void tag_as(Call& call, const fi_msg&) {
+    tag(call);
+}
+void tag_as(Call& call, const fi_msg_tagged& message) {
+    tag(call, message.tag, message.ignore);
 }
 
-fi_ops_tagged make_tagged_calls() {
-    auto ops = unsupported<fi_ops_tagged>();
-    ops.recv = [](fid_ep* ep, void* buf, std::size_t len, void*, fi_addr_t from, std::uint64_t tag,
-                  std::uint64_t ignore, void* context) {
+/// The receiving calls of fi_ops_msg, and with Tag a tag and what of it is ignored, of
+/// fi_ops_tagged.
+template <class... Tag>
+struct Receives {
+    static ssize_t one(fid_ep* ep, void* buf, std::size_t len, void*, fi_addr_t from, Tag... tags,
+                       void* context) {
         const iovec part = part_of(buf, len);
-        Call call = receiving(ep, &part, 1, from, context);
-        call.tag = tag;
-        call.ignore = ignore;
-        return receive(ep, call);
-    };
-    ops.recvv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t from,
-                   std::uint64_t tag, std::uint64_t ignore, void* context) {
+        return parts(ep, &part, nullptr, 1, from, tags..., context);
+    }
+    static ssize_t parts(fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t from,
+                         Tag... tags, void* context) {
         Call call = receiving(ep, iov, count, from, context);
-        call.tag = tag;
-        call.ignore = ignore;
+        tag(call, tags...);
         return receive(ep, call);
-    };
-    ops.recvmsg = [](fid_ep* ep, const fi_msg_tagged* message, std::uint64_t flags) {
+    }
+    template <class Message>
+    static ssize_t message(fid_ep* ep, const Message* message, std::uint64_t flags) {
         Call call = of_message(*message, flags);
-        call.tag = message->tag;
-        call.ignore = message->ignore;
+        tag_as(call, *message);
         return receive(ep, call);
-    };
-    ops.send = [](fid_ep* ep, const void* buf, std::size_t len, void*, fi_addr_t to,
-                  std::uint64_t tag, void* context) {
+    }
+};
+
+/// The sending calls, likewise with a tag.
+template <class... Tag>
+struct Sends {
+    static ssize_t one(fid_ep* ep, const void* buf, std::size_t len, void*, fi_addr_t to,
+                       Tag... tags, void* context) {
         const iovec part = part_of(buf, len);
-        Call call = sending(ep, &part, 1, to, context);
-        call.tag = tag;
-        return send(ep, call);
-    };
-    ops.sendv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t to,
-                   std::uint64_t tag, void* context) {
+        return parts(ep, &part, nullptr, 1, to, tags..., context);
+    }
+    static ssize_t parts(fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t to,
+                         Tag... tags, void* context) {
         Call call = sending(ep, iov, count, to, context);
-        call.tag = tag;
+        tag(call, tags...);
         return send(ep, call);
-    };
-    ops.sendmsg = [](fid_ep* ep, const fi_msg_tagged* message, std::uint64_t flags) {
+    }
+    template <class Message>
+    static ssize_t message(fid_ep* ep, const Message* message, std::uint64_t flags) {
         Call call = of_message(*message, flags);
-        call.tag = message->tag;
+        tag_as(call, *message);
         return send(ep, call);
-    };
-    ops.inject = [](fid_ep* ep, const void* buf, std::size_t len, fi_addr_t to, std::uint64_t tag) {
+    }
+    static ssize_t inject(fid_ep* ep, const void* buf, std::size_t len, fi_addr_t to, Tag... tags) {
         const iovec part = part_of(buf, len);
         Call call = injecting(part, to);
-        call.tag = tag;
+        tag(call, tags...);
         return send(ep, call);
-    };
-    ops.senddata = [](fid_ep* ep, const void* buf, std::size_t len, void*, std::uint64_t data,
-                      fi_addr_t to, std::uint64_t tag, void* context) {
+    }
+    static ssize_t with_data(fid_ep* ep, const void* buf, std::size_t len, void*,
+                             std::uint64_t data, fi_addr_t to, Tag... tags, void* context) {
         const iovec part = part_of(buf, len);
         Call call = sending(ep, &part, 1, to, context);
         call.data = data;
-        call.tag = tag;
+        tag(call, tags...);
         return send(ep, call);
-    };
-    ops.injectdata = [](fid_ep* ep, const void* buf, std::size_t len, std::uint64_t data,
-                        fi_addr_t to, std::uint64_t tag) {
+    }
+    static ssize_t inject_with_data(fid_ep* ep, const void* buf, std::size_t len,
+                                    std::uint64_t data, fi_addr_t to, Tag... tags) {
         const iovec part = part_of(buf, len);
         Call call = injecting(part, to);
         call.data = data;
-        call.tag = tag;
+        tag(call, tags...);
         return send(ep, call);
-    };
+    }
+};
+
+template <class Ops, class Message, class Receive, class Send>
+Ops make_calls() {
+    auto ops = unsupported<Ops>();
+    ops.recv = Receive::one;
+    ops.recvv = Receive::parts;
+    ops.recvmsg = Receive::template message<Message>;
+    ops.send = Send::one;
+    ops.sendv = Send::parts;
+    ops.sendmsg = Send::template message<Message>;
+    ops.inject = Send::inject;
+    ops.senddata = Send::with_data;
+    ops.injectdata = Send::inject_with_data;
     return ops;
 }
 
 }  // namespace
 
 fi_ops_msg& message_calls() {
-    static fi_ops_msg ops = make_message_calls();
+    static fi_ops_msg ops = make_calls<fi_ops_msg, fi_msg, Receives<>, Sends<>>();
     return ops;
 }
 
 fi_ops_tagged& tagged_calls() {
-    static fi_ops_tagged ops = make_tagged_calls();
+    static fi_ops_tagged ops =
+        make_calls<fi_ops_tagged, fi_msg_tagged, Receives<std::uint64_t, std::uint64_t>,
+                   Sends<std::uint64_t>>();
     return ops;
 }
 
