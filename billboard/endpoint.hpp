@@ -35,6 +35,10 @@ namespace billboard {
 using rmem::Deadline;
 using Bytes = std::span<const std::byte>;
 
+[[nodiscard]] inline bool is_try(Deadline deadline) noexcept {
+    return deadline.passed(Deadline::now().at_ns);
+}
+
 class RMEM_API Endpoint {
 public:
     /// Joins the ring of the environment and waits for the other ranks.

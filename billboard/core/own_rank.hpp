@@ -21,17 +21,12 @@
 #include <fmt/format.h>
 
 #include <bitset>
-#include <limits>
 #include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 namespace billboard {
-
-[[nodiscard]] inline bool is_try(Deadline deadline) noexcept {
-    return deadline.passed(std::numeric_limits<std::int64_t>::min());
-}
 
 template <class M, template <class> class BoardOf>
 struct OwnRank {
