@@ -3,7 +3,6 @@
 
 #include "billboard/core/endpoint_core.hpp"
 #include "billboard/errors.hpp"
-#include "billboard/process/bbp_shared.hpp"
 #include "billboard/process/process_endpoint.hpp"
 #include "rmem/base/at_fork.hpp"
 #include "rmem/base/process_state.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/process/process_endpoint.hpp"
 
-#include "billboard/process/bbp_shared.hpp"
 #include "billboard/process/progress_thread.hpp"
 #include "billboard/process/shared_endpoint.hpp"
 #include "rmem/base/at_fork.hpp"

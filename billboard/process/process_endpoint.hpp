@@ -177,6 +177,9 @@ inline void Attendant::polled() noexcept {
         process_->send_to_rest();
 }
 
+/// In bbp.cpp: calls of this process that went by `plain` go by `guarded` from now on.
+void bbp_goes_by(Endpoint& plain, Endpoint& guarded) noexcept;
+
 /// How long the slices of a wait are: the next one is twice as long, unless something moved.
 struct SliceLengths {
     std::int64_t shortest_ns = 50'000;

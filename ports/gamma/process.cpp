@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ports/gamma/handling.hpp"
+#include "ports/gamma/process.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

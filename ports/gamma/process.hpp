@@ -30,6 +30,7 @@
 #include "ports/gamma/counters.hpp"
 #include "ports/gamma/frame.hpp"
 #include "ports/gamma/groups.hpp"
+#include "ports/gamma/settings.hpp"
 #include "rmem/base/check.hpp"
 #include "rmem/base/copy.hpp"
 #include "rmem/ring/waiting/waiting.hpp"
@@ -44,19 +45,6 @@ namespace ports::gamma {
 using billboard::Deadline;
 using billboard::ProcessEndpoint;
 using Handler = void (*)();
-
-struct Settings {
-    /// How long a frame waits for room at its receiver before it is lost: `patience` of RMEM_GAMMA.
-    std::int64_t patience_ns = 100'000'000;
-    /// The same of a flow-controlled one where nothing can be taken in meanwhile.
-    std::int64_t deadlock_ns = 2'000'000'000;
-    std::int64_t join_timeout_ns = rmem::kDefaultJoinTimeoutNs;
-    bool has_progress_thread = true;  ///< `progress`
-    std::optional<unsigned> par_pid;  ///< `pid`
-    std::uint32_t first_number = 0;   ///< of all streams
-
-    [[nodiscard]] RMEM_API static Settings read();
-};
 
 /// The variables that handlers read.
 struct Visible {
@@ -312,5 +300,13 @@ private:
     unsigned answers_due_ = 0, returned_ = 0;
     unsigned next_source_ = 0;
 };
+
+/// Whose handler the calling thread runs: such a thread holds the endpoint already. In the initial
+/// TLS, since each call looks at it.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local const Process* handling;
+
+inline Process::Held Process::hold() {
+    return handling == this ? Held() : process_->hold();
+}
 
 }  // namespace ports::gamma

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking in: frames into buffers, handlers.
-#include "ports/gamma/handling.hpp"
+#include "ports/gamma/process.hpp"
 
 #include <algorithm>
 #include <utility>

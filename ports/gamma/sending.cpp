@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending: frames, waiting for room, what is owed.
-#include "ports/gamma/handling.hpp"
+#include "ports/gamma/process.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ports/gamma/process.hpp"
+#include "ports/gamma/settings.hpp"
+
+#include "ports/gamma/frame.hpp"
 #include "rmem/base/setting_list.hpp"
 
 #include <string>
