@@ -2,8 +2,7 @@
 //
 // Reads and writes of other ranks' memory: libfabric's calls of FI_RMA, and how they end.
 #include "mpi_channel/provider/calls.hpp"
-#include "mpi_channel/provider/marks.hpp"
-#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/completion_queue.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
 
 namespace mpi_channel::provider {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Completion queues and counters: what is read of an endpoint, and what makes it go on.
-#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/completion_queue.hpp"
+
 #include "mpi_channel/provider/unsupported.hpp"
 #include "rmem/base/clock.hpp"
 

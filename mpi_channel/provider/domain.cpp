@@ -2,7 +2,7 @@
 //
 // A domain, and its address vectors.
 #include "mpi_channel/provider/calls.hpp"
-#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/completion_queue.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
 
 #include <fmt/format.h>

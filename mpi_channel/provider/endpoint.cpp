@@ -2,8 +2,7 @@
 //
 // An endpoint: a rank's device below, completion queues and counters above.
 #include "mpi_channel/provider/calls.hpp"
-#include "mpi_channel/provider/marks.hpp"
-#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/completion_queue.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
 #include "mpi_channel/settings.hpp"
 #include "rmem/base/clock.hpp"

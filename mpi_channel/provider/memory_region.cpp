@@ -2,7 +2,7 @@
 //
 // Memory regions: what others may read and write here, by key.
 #include "mpi_channel/provider/calls.hpp"
-#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/completion_queue.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
 
 namespace mpi_channel::provider {
@@ -112,6 +112,10 @@ MemoryRegion::MemoryRegion(Domain& its_domain, const fi_mr_attr& attributes)
     if (wanted != FI_KEY_NOTAVAIL && domain.regions.add(wanted, region)) key = wanted;
     mem_desc = this;
     ++domain.users;
+}
+
+void MemoryRegion::count(bool writes) {
+    if (Counter* counter = writes ? writes_ : reads_) ++counter->value;
 }
 
 MemoryRegion::~MemoryRegion() {

@@ -2,7 +2,7 @@
 //
 // The provider that libfabric finds when it loads the library: what it offers, fabrics and
 // domains.
-#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/completion_queue.hpp"
 
 #include "mpi_channel/provider/unsupported.hpp"
 #include "rmem/base/descriptor.hpp"
