@@ -255,7 +255,7 @@ void Relay::abandon_move(Endpoint& e) {
 
 /// Reads how far its program is, believing it only what can be.
 void Relay::refresh(Endpoint& to) {
-    // (5) pairs with program_receive.cpp (4): the lines have been read, they may be written again
+    // (5) pairs with program.cpp (4): the lines have been read, they may be written again
     const std::uint64_t head = to.memory.program().consumed.load(std::memory_order_acquire);
     if (head - to.head > to.tail - to.head) return to.count(Counter::bad_consumed);
     to.head = head;
@@ -296,7 +296,7 @@ bool Relay::reserve(Endpoint& to, std::uint32_t lines, std::uint32_t* at) {
 void Relay::show(Endpoint& to, std::uint32_t at, Control control, std::uint64_t origin) {
     RecordHead& record = to.memory.record(at);
     record.origin = origin;
-    // (6) pairs with program_receive.cpp (2): the record's bytes, and the zero behind it
+    // (6) pairs with program.cpp (2): the record's bytes, and the zero behind it
     record.control.store(control.word(), std::memory_order_release);
     end_at(to, next_line(to));
     passes(Stage::in_host_memory);

@@ -21,8 +21,7 @@ namespace {
 using namespace ports::munet;
 
 std::vector<Death> deaths() {
-    return deaths_at_marks(RMEM_SOURCE_DIR,
-                           {"ports/munet/program.cpp", "ports/munet/program_receive.cpp"}, {1, 7});
+    return deaths_at_marks(RMEM_SOURCE_DIR, {"ports/munet/program.cpp"}, {1, 7});
 }
 
 class MunetKilled : public ::testing::TestWithParam<Death> {};
