@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/channel.hpp"
 
-#include "billboard/core/answer_pause.hpp"
-
-#include <cstdint>
 #include <utility>
 
 namespace mpi_channel {
@@ -11,19 +8,8 @@ namespace mpi_channel {
 using billboard::Class;
 using billboard::Deadline;
 
-namespace {
-
-/// With the way from one poll to the next, as long as an answer through MPI takes to be written
-/// where hops are long.
-constexpr std::int64_t kMostPauseNs = 200;
-
-}  // namespace
-
 Channel::Channel(billboard::Endpoint& endpoint)
-    : endpoint_(endpoint),
-      bulk_(endpoint),
-      packet_most_(packet_most_in(endpoint)),
-      pause_(billboard::AnswerPause::pauses_of(kMostPauseNs)) {}
+    : endpoint_(endpoint), bulk_(endpoint), packet_most_(packet_most_in(endpoint)) {}
 
 int Channel::recv_any_control(Bytes* packet, unsigned* from) {
     if (view_ != nullptr) [[unlikely]]
@@ -34,13 +20,10 @@ int Channel::recv_any_control(Bytes* packet, unsigned* from) {
     }
     const void* data = nullptr;
     std::size_t size = 0;
-    for (unsigned n = pause_.before_poll(); n > 0; --n) rmem::cpu_relax();
+    const std::int64_t began = pause_.before_poll();
     const int source = endpoint_.take(short_, &data, &size, Deadline::now(), Class::mpi);
-    if (source < 0) {
-        pause_.found_nothing();
-        return source;
-    }
-    pause_.found();
+    pause_.after_poll(source, began);
+    if (source < 0) return source;
     *from = static_cast<unsigned>(source);
     *packet = {static_cast<const std::byte*>(data), size};
     const bool is_view = data != short_.data();

@@ -26,8 +26,8 @@
 /// Errors: the billboard's codes; BBP_EPEER when `*from` or the receiver has died.
 /// Progress, thread safety: billboard/endpoint.hpp. The endpoint outlives the channel.
 
+#include "billboard/core/answer_pause.hpp"
 #include "mpi_channel/bulk.hpp"
-#include "mpi_channel/poll_pause.hpp"
 #include "mpi_channel/transport.hpp"
 
 #include <array>
@@ -109,7 +109,7 @@ private:
     std::size_t packet_most_;
     std::array<std::byte, billboard::kTakenBytes> short_{};  ///< a packet that has arrived
     const void* view_ = nullptr;  ///< a longer one, in its sender's partition
-    PollPause pause_;
+    billboard::AnswerPause pause_;
     TransportCounters counters_;
 };
 

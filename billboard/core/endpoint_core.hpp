@@ -212,9 +212,12 @@ public:
                                                           std::size_t* len, Class cls,
                                                           AnswerPause& pause) {
         for (unsigned polls = own_.memory.brief_polls();; --polls) {
-            if (const int from = take_at_once(small, len, cls); from != BBP_EAGAIN) return from;
+            const std::int64_t began = pause.before_poll();
+            const int from = take_at_once(small, len, cls);
+            pause.after_poll(from, began);
+            if (from != BBP_EAGAIN) return from;
             if (polls == 0) return kNobody;
-            pause.after_empty_poll();
+            rmem::cpu_relax();
         }
     }
     /// send_joined() to one rank, of what lies beside a flag. False: something else, or no room

@@ -232,9 +232,9 @@ void CompletionQueue::watch(EndpointObject& endpoint) {
 
 void CompletionQueue::progress() {
     if (progress_all(endpoints_)) {
-        const bool is_run = run_.found(empty_reads_ == 0);
+        const bool is_run = std::exchange(is_run_, true) && empty_reads_ == 0;
         empty_reads_ = 0;
-        if (is_run && room_ != 0) read_on();
+        if (is_run) read_on();
         return;
     }
     if (++empty_reads_ % kCrowdedReads != 0) return;
@@ -246,12 +246,11 @@ void CompletionQueue::progress() {
 }
 
 /// Completions of a run by one call: as many as its caller has room for. What completes nothing
-/// counts, too: others must not keep the call from its end.
+/// counts, too: others must not keep the call from its end. A look that finds nothing takes the
+/// line that the other rank is about to write, so a rank that answers each message has no runs.
 void CompletionQueue::read_on() {
-    const std::size_t room_before = room_;
     for (std::size_t looks = room_; looks != 0 && room_ != 0 && progress_all(endpoints_); --looks) {
     }
-    run_.went_on(room_ != room_before);
 }
 
 /// MPI reads until nothing is there: what it has read then it would have sooner without another

@@ -6,7 +6,6 @@
 
 #include "mpi_channel/provider/objects.hpp"
 #include "mpi_channel/provider/wait_object.hpp"
-#include "mpi_channel/run_of_reads.hpp"
 
 #include <boost/circular_buffer.hpp>
 
@@ -39,6 +38,8 @@ public:
     void attach(EndpointObject& endpoint);
     void detach(EndpointObject& endpoint);
     [[nodiscard]] bool is_used() const noexcept { return !endpoints_.empty(); }
+    /// The program has: what comes next may be the answer, and not the next one of a run.
+    void has_sent() noexcept { is_run_ = false; }
     /// It is enabled now.
     void watch(EndpointObject& endpoint);
     void progress();
@@ -88,8 +89,8 @@ private:
     std::size_t room_ = 0;
     std::vector<EndpointObject*> endpoints_;
     unsigned empty_reads_ = 0;  ///< since something has come
-    RunOfReads run_;
-    bool was_read_ = false;  ///< by the latest call something that had just come
+    bool is_run_ = false;       ///< something has come since the program has sent
+    bool was_read_ = false;     ///< by the latest call something that had just come
     bool woken_ = false;
 };
 

@@ -332,6 +332,7 @@ ssize_t EndpointObject::send(const Call& call) {
     order.silent = order.mark == 0;
     order.untold = is_never_told && sends_.counter == nullptr;
     device_->send(order);
+    if (receives_.queue != nullptr) receives_.queue->has_sent();
     return 0;
 }
 

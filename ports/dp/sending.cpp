@@ -161,10 +161,7 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
         }
         held.give_way();
         if (e.has_ended) return -EBADF;
-        if (!something_came) {
-            room_pause_.message();
-            room_pause_.after_empty_poll();
-        }
+        if (!something_came) rmem::cpu_relax();
     }
 }
 

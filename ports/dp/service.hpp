@@ -105,9 +105,6 @@ public:
     void abandon() noexcept;
 
 private:
-    static constexpr std::int64_t kAnswerNs = 30;  ///< from dp_read to the dp_write that answers
-    static constexpr std::int64_t kRoomNs =
-        280;  ///< for which a full FIFO is left alone: four short messages, then its reader tells
     using Held = billboard::ProcessEndpoint::Held;
 
     const Ring& ring() const noexcept { return ring_; }
@@ -191,7 +188,7 @@ private:
     unsigned waiting_readers_ = 0;
     Counts closed_{};                     ///< of endpoints that are no more, and of none
     std::optional<PortCounts> counters_;  ///< while an endpoint is open
-    billboard::AnswerPause pause_{kAnswerNs}, room_pause_{kRoomNs};
+    billboard::AnswerPause pause_;
 };
 
 // ---- The expected cases, which are compiled into the calls
@@ -207,7 +204,6 @@ private:
     if (landing == nullptr) [[unlikely]]
         return -1;
     std::size_t size = 0;
-    pause_.message();  // one was sent, or is awaited behind the last
     const int from = e.ring.take_briefly({landing, TokenPool::kLandingBytes}, size, pause_);
     if (from < 0) [[unlikely]]
         return -1;
@@ -238,6 +234,7 @@ template <class AnyRing>
                   billboard::Class::dp) != BBP_OK) [[unlikely]]
         return false;
     RMEM_MARK("dp.words-sent");
+    pause_.sent();
     e.count(Counter::written);
     return true;
 }

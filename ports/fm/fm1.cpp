@@ -227,7 +227,7 @@ bool Fm1::take_over() {
 inline bool Fm1::take_one() {
     Entry& at = landing();
     std::size_t size = 0;
-    const int from = network_.endpoint().take_at_once(at.frame, size);
+    const int from = network_.take_at_once(at.frame, size);
     if (from < 0) return from != BBP_EAGAIN && await_one(Deadline::now());
     const auto kind = static_cast<Kind>(at.frame[0]);
     if (size >= kFm1Header && (kind == Kind::four || kind == Kind::buffer)) [[likely]] {
@@ -242,7 +242,7 @@ inline bool Fm1::take_one() {
 bool Fm1::await_one(Deadline deadline) {
     Entry& at = landing();
     std::span<const std::byte> frame;
-    const int from = network_.endpoint().take(at.frame, frame, deadline);
+    const int from = network_.take(at.frame, frame, deadline);
     if (from < 0) return from == BBP_ECORRUPT;
     take_other(at, static_cast<unsigned>(from), frame);
     return true;

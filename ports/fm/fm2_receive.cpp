@@ -72,7 +72,7 @@ inline bool Fm2::take_one(std::size_t& bytes) {
         return true;
     }
     std::size_t size = 0;
-    const int from = network_.endpoint().take_at_once(small_, size);
+    const int from = network_.take_at_once(small_, size);
     if (from < 0) return from != BBP_EAGAIN && await_one(Deadline::now(), bytes);
     take(static_cast<unsigned>(from), {small_, size}, bytes);
     return true;
@@ -81,7 +81,7 @@ inline bool Fm2::take_one(std::size_t& bytes) {
 /// The same of the network, however it comes; and waits for it.
 bool Fm2::await_one(Deadline deadline, std::size_t& bytes) {
     std::span<const std::byte> frame;
-    const int from = network_.endpoint().take(small_, frame, deadline);
+    const int from = network_.take(small_, frame, deadline);
     if (from < 0) return from == BBP_ECORRUPT;
     /// What a handler throws passes through.
     struct Release {

@@ -56,7 +56,6 @@ public:
         bool is_quiet = false;
         std::uint16_t window = 0;
     };
-    static constexpr std::int64_t kAnswerNs = 60;   ///< from FM_extract to the send that answers
     static constexpr unsigned kPollsPerLook = 256;  ///< empty ones, between looks at a node
     static constexpr unsigned kPollsPerChore = 4;   ///< likewise, between a layer's chores
 
@@ -93,10 +92,14 @@ public:
                                                       std::span<const std::byte> head,
                                                       std::span<const std::byte> payload) {
         RMEM_CHECK_IF(false, is_greeted(node));
-        return endpoint_.send_joined_at_once(static_cast<int>(node), head, payload);
+        if (!endpoint_.send_joined_at_once(static_cast<int>(node), head, payload)) [[unlikely]]
+            return false;
+        pause_.sent();
+        return true;
     }
     /// What a send of the endpoint said: if BBP_EPEER, the end is told to the layers.
     [[nodiscard]] int heard(unsigned node, int result) {
+        if (result == BBP_OK) pause_.sent();
         if (result == BBP_EPEER) [[unlikely]]
             end(node);
         return result;
@@ -112,6 +115,23 @@ public:
     /// Whether it has said hello, and not ended.
     [[nodiscard]] bool is_known(unsigned node) const noexcept { return peers_[node].known; }
 
+    /// PortEndpoint::take_at_once, not too soon after what was sent.
+    [[nodiscard, gnu::always_inline]] int take_at_once(std::span<std::byte> small,
+                                                       std::size_t& bytes) {
+        if (!may_look_again()) return endpoint_.kNobody;
+        const std::int64_t began = pause_.before_poll();
+        const int from = endpoint_.take_at_once(small, bytes);
+        pause_.after_poll(from, began);
+        return from;
+    }
+    /// PortEndpoint::take, likewise.
+    [[nodiscard]] int take(std::span<std::byte> small, std::span<const std::byte>& frame,
+                           Deadline deadline) {
+        const std::int64_t began = pause_.before_poll();
+        const int from = endpoint_.take(small, frame, deadline);
+        pause_.after_poll(from, began);
+        return from;
+    }
     /// A frame of another layer, or of this one.
     void deliver(unsigned from, std::span<const std::byte> frame);
     void is_corrupt() noexcept { counts_.add(Counter::corrupt); }
@@ -119,21 +139,17 @@ public:
     /// Whether a look right behind another costs next to nothing: no link has to be asked.
     [[nodiscard]] bool may_look_again() const noexcept { return endpoint_.fastest() != nullptr; }
 
-    /// After a poll that found nothing: leaves the line alone for a while, gives the processor away
-    /// where it is short, and looks at a node now and then. Whether it is time for what need not be
-    /// done each time.
+    /// After a poll that found nothing: gives the processor away where it is short, and looks at a
+    /// node now and then. Whether it is time for what need not be done each time.
     [[nodiscard]] bool found_nothing() {
-        pause_.after_empty_poll();
+        rmem::cpu_relax();
         if (++empty_polls_ % kPollsPerLook == 0) [[unlikely]]
             look_around();
         endpoint_.give_way();
         return empty_polls_ % kPollsPerChore == 0;
     }
     /// After a poll that found something.
-    void found_something() {
-        empty_polls_ = 0;
-        pause_.message();
-    }
+    void found_something() noexcept { empty_polls_ = 0; }
     /// Whether it has ended; tells the layers if so.
     void look_at(unsigned node);
     /// An end that FM_extract has still to tell.
@@ -167,7 +183,7 @@ private:
     std::vector<Peer> peers_;
     Layer* fm1_ = nullptr;
     Layer* fm2_ = nullptr;
-    billboard::AnswerPause pause_{kAnswerNs};
+    billboard::AnswerPause pause_;
     unsigned empty_polls_ = 0;
     unsigned next_look_ = 0;
     bool end_is_due_ = false;

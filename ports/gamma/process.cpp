@@ -235,7 +235,6 @@ void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
 template <class Done, class Check>
 int Process::wait_until(Held& held, Done&& done, Check&& check) {
     polled();
-    pause_.message();  // one was sent, or is awaited behind the last
     for (;;) {
         if (const int result = done(); result != kPending) return result;
         if (!may_take_in()) {

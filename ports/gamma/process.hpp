@@ -120,8 +120,6 @@ public:
 private:
     friend struct PlantedBug;  ///< a test's, which a check finds
     using Held = ProcessEndpoint::Held;
-    static constexpr std::int64_t kAnswerNs =
-        55;  ///< from gamma_wait to the gamma_send that answers
     static constexpr int kToAll = -2;
     static constexpr int kUnbound = -1;
     static constexpr int kPending = 1;           ///< no result yet
@@ -278,7 +276,7 @@ private:
     PortCounts counters_;
     std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, except for its ports
     unsigned detours_ = 0;            ///< what a short message has to look at first
-    billboard::AnswerPause pause_{kAnswerNs};
+    billboard::AnswerPause pause_;
     unsigned atomic_ = 0, depth_ = 0;
     unsigned me_, ranks_;
     unsigned par_pid_ = 0, node_ = 0;

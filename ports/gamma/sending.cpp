@@ -56,6 +56,7 @@ int Process::send(unsigned port, const Pieces& message, Service service) {
             const int result = endpoint_.send_at_once(p.out.dest, frame, bytes);
             if (result == BBP_OK) [[likely]] {
                 ++*p.out.number;
+                pause_.sent();
                 return BBP_OK;
             }
             // Said once of an incarnation that is over: trying again could reach the next one.
