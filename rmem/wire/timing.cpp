@@ -332,7 +332,8 @@ std::string to_string(const TimingProfile& profile) {
     std::string spec(profile.name, ::strnlen(profile.name, TimingProfile::kNameSize));
     const TimingProfile plain = named(spec);
     for (const Option& option : kOptions) {
-        const std::uint64_t value = option.get(profile);
+        // A segment's header may hold any.
+        const std::uint64_t value = std::min(option.get(profile), option.most);
         if (value == option.get(plain)) continue;
         spec += option.words.empty()
                     ? fmt::format(",{}={}{}", option.key, value / option.units[0].factor,

@@ -30,7 +30,7 @@ namespace rmem::test {
 
 inline constexpr std::size_t kLargest = 40'000;  // in parts, where a partition is smaller
 inline constexpr std::size_t kInOnePart = 8'192;
-inline constexpr std::int64_t kRankPatienceNs = 20'000'000;
+inline constexpr std::int64_t kSendNs = 20'000'000;
 inline constexpr std::int64_t kIdleNs = 200'000;
 inline constexpr std::int64_t kMeetNs = 30'000'000'000;
 inline constexpr unsigned kAtOnce = 16;  // messages of one sender before it is the next one's turn
@@ -202,7 +202,7 @@ private:
         compose(front, rank);
         const int code = outgoing_.size() <= kInOnePart
                              ? bbp_trysend(rank, outgoing_.data(), outgoing_.size())
-                             : bbp_send_for(rank, outgoing_.data(), outgoing_.size(), kRankPatienceNs);
+                             : bbp_send_for(rank, outgoing_.data(), outgoing_.size(), kSendNs);
         other.gone = code == BBP_EPEER;
         if (code == BBP_EAGAIN || code == BBP_ETIMEDOUT) return false;
         if (code == BBP_EPEER) {
