@@ -520,7 +520,8 @@ private:
         Peer& p = peers_[s];
         const bool idle = is_idle(s);
         // Closed: the peer has gone since its room was looked at, and nobody reads the lines.
-        RMEM_CHECK_IF(rmem::is_simulated<M>, !p.tx_open || seems_to_have_room(p) || idle);
+        RMEM_CHECK_IF(rmem::is_simulated<M>,
+                      p.tx_line != 0 && (!p.tx_open || seems_to_have_room(p) || idle));
         if (idle) p.free_from = p.tx_number;
         if constexpr (kAtOnce) {
             p.told = next_[s].head;
