@@ -17,9 +17,9 @@ namespace {
 
 /// Another site's text, for a terminal: letters, digits and the like.
 std::string plain(std::span<const std::byte> text) {
-    constexpr std::size_t kMost = 400;
+    constexpr std::size_t kMax = 400;
     std::string result;
-    for (const std::byte each : text.first(std::min(text.size(), kMost))) {
+    for (const std::byte each : text.first(std::min(text.size(), kMax))) {
         const char letter = static_cast<char>(each);
         result += letter >= ' ' && letter <= '~' ? letter : '?';
     }
@@ -43,7 +43,7 @@ End::End(std::vector<SentRegion> sent, std::vector<ReceivedRegion> received)
 void End::connect(std::int64_t now_ns) {
     RMEM_CHECK(!is_connected_);
     is_connected_ = true;
-    messages_.emplace(kMostBodyBytes);
+    messages_.emplace(kMaxBodyBytes);
     heard_ns_ = now_ns;
     ++counts_.lines;
     std::vector<Offer> offers;

@@ -16,7 +16,7 @@
 ///   the order of time.
 /// Errors: is_broken(): the other is no end of this version, or has fallen silent; problem() says
 ///   which. Its owner ends the line, and calls disconnect().
-/// Trust: the other end may say anything; what it makes this one keep is bounded by kMostBodyBytes
+/// Trust: the other end may say anything; what it makes this one keep is bounded by kMaxBodyBytes
 ///   and one receive.
 /// Thread safety: one thread. Units: nanoseconds of CLOCK_MONOTONIC.
 

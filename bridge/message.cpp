@@ -27,7 +27,7 @@ bool read_piece(FieldReader& fields, Piece& piece) {
     piece.flags = fields.take<std::uint16_t>();
     piece.word = fields.take<std::uint32_t>();
     const auto words = fields.take<std::uint32_t>();
-    if (words == 0 || words > kMostFrameBytes / kWordBytes) return false;
+    if (words == 0 || words > kMaxFrameBytes / kWordBytes) return false;
     const auto found = take(fields, words * kWordBytes);
     if (found) piece.words = *found;
     return found.has_value();
@@ -52,12 +52,12 @@ std::optional<Opening> read_open(std::span<const std::byte> body) {
     if (magic != kMagic) return std::nullopt;
     if (opening.version != kVersion) return opening;
     const auto count = fields.take<std::uint16_t>();
-    if (count > kMostRegions) return std::nullopt;
+    if (count > kMaxRegions) return std::nullopt;
     for (unsigned i = 0; i < count; ++i) {
         Offer offer;
         offer.bytes = fields.take<std::uint64_t>();
         const auto length = fields.take<std::uint16_t>();
-        const auto name = length <= kMostNameBytes ? take(fields, length) : std::nullopt;
+        const auto name = length <= kMaxRingNameBytes ? take(fields, length) : std::nullopt;
         if (!name) return std::nullopt;
         offer.name.assign(reinterpret_cast<const char*>(name->data()), name->size());
         opening.offers.push_back(std::move(offer));
@@ -83,7 +83,7 @@ void write_path(std::vector<std::byte>& to, std::uint16_t region, const Path& pa
 std::optional<Path> read_path(FieldReader& fields) {
     const auto hops = fields.take<std::uint16_t>();
     // One more than a path may have is said, so that it can be refused with a sentence.
-    if (hops > kMostHops + 1) return std::nullopt;
+    if (hops > kMaxHops + 1) return std::nullopt;
     Path path;
     for (unsigned i = 0; i < hops; ++i) path.push_back(fields.take<std::uint64_t>());
     if (!fields.is_whole()) return std::nullopt;
@@ -137,7 +137,7 @@ bool read_frame(std::span<const std::byte> body, FrameMessage& frame) {
     frame.pieces.clear();
     while (fields.left() != 0) {
         Piece piece;
-        if (frame.pieces.size() == kMostPieces || !read_piece(fields, piece)) return false;
+        if (frame.pieces.size() == kMaxPieces || !read_piece(fields, piece)) return false;
         frame.pieces.push_back(piece);
     }
     return fields.is_whole() && !frame.pieces.empty();

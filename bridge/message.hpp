@@ -28,17 +28,17 @@ using rmem::kWordBytes;
 inline constexpr std::uint32_t kMagic = 0x47524252;  ///< "RBRG"
 inline constexpr std::uint16_t kVersion = 1;
 
-inline constexpr std::size_t kMostRegions = 32;  ///< of an end, each way
-inline constexpr std::size_t kMostHops = 8;
-inline constexpr std::size_t kMostNameBytes = 63;
-inline constexpr std::size_t kMostFrameBytes = std::size_t{32} << 10;  ///< of words
+inline constexpr std::size_t kMaxRegions = 32;  ///< of an end, each way
+inline constexpr std::size_t kMaxHops = 8;
+inline constexpr std::size_t kMaxRingNameBytes = 63;
+inline constexpr std::size_t kMaxFrameBytes = std::size_t{32} << 10;  ///< of words
 /// With the slots' marks that are written beside them, a write group (rmem/link/memory.hpp).
-inline constexpr std::size_t kMostPieces = 32;
+inline constexpr std::size_t kMaxPieces = 32;
 inline constexpr std::size_t kFrameHeaderBytes = 20;
 inline constexpr std::size_t kPieceHeaderBytes = 12;
 /// No message is longer.
-inline constexpr std::size_t kMostBodyBytes =
-    kFrameHeaderBytes + kMostFrameBytes + kMostPieces * kPieceHeaderBytes;
+inline constexpr std::size_t kMaxBodyBytes =
+    kFrameHeaderBytes + kMaxFrameBytes + kMaxPieces * kPieceHeaderBytes;
 
 /// The fields of each, in their order. A field without a type has 64 bits.
 enum class Kind : std::uint16_t {

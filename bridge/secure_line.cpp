@@ -79,7 +79,7 @@ void SecureLine::receive(std::span<const std::byte> bytes) {
             case Waits::message: goes_on = take_message(); break;
         }
     }
-    RMEM_CHECK(has_ended_ || came_.size() < kLengthBytes + kMostPlainBytes + kSealBytes);
+    RMEM_CHECK(has_ended_ || came_.size() < kLengthBytes + kMaxPlainBytes + kSealBytes);
 }
 
 bool SecureLine::take_greeting() {
@@ -148,9 +148,9 @@ bool SecureLine::take_header() {
 bool SecureLine::take_message() {
     if (came_.size() < kLengthBytes) return false;
     const auto length = load<std::uint32_t>(came_.data());
-    const bool can_be = length >= kSealBytes && length <= kMostPlainBytes + kSealBytes;
+    const bool can_be = length >= kSealBytes && length <= kMaxPlainBytes + kSealBytes;
     if (can_be && came_.size() < kLengthBytes + length) return false;
-    std::array<std::byte, kMostPlainBytes> plain;
+    std::array<std::byte, kMaxPlainBytes> plain;
     unsigned long long bytes = 0;
     unsigned char tag = 0;
     if (!can_be ||
@@ -186,7 +186,7 @@ void SecureLine::seal(std::span<const std::byte> plain, unsigned char tag) {
 void SecureLine::send(std::span<const std::byte> plain) {
     RMEM_CHECK(waits_ != Waits::greeting);
     while (!plain.empty()) {
-        const auto part = plain.first(std::min(plain.size(), kMostPlainBytes));
+        const auto part = plain.first(std::min(plain.size(), kMaxPlainBytes));
         seal(part, crypto_secretstream_xchacha20poly1305_TAG_MESSAGE);
         plain = plain.subspan(part.size());
     }

@@ -37,7 +37,7 @@ public:
 
     static constexpr std::uint16_t kVersion = 1;
     static constexpr std::size_t kGreetingBytes = 40;
-    static constexpr std::size_t kMostPlainBytes = std::size_t{16} << 10;  ///< of one message
+    static constexpr std::size_t kMaxPlainBytes = std::size_t{16} << 10;  ///< of one message
 
     /// Puts the greeting out. Throws Error(system) where libsodium does not start.
     SecureLine(const rmem::udp::MasterKey& key, Side side);

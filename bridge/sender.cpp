@@ -162,9 +162,9 @@ void Sender::put(Open& open, std::size_t region, std::size_t word, std::span<con
                  bool has_mark, std::int64_t now_ns) {
     RMEM_CHECK(regions_[region].is_open);
     while (!words.empty()) {
-        if (open.count == kMostPieces || open.bytes == kMostFrameBytes) send(open, now_ns);
+        if (open.count == kMaxPieces || open.bytes == kMaxFrameBytes) send(open, now_ns);
         const auto part =
-            words.first(std::min<std::size_t>(words.size(), kMostFrameBytes - open.bytes));
+            words.first(std::min<std::size_t>(words.size(), kMaxFrameBytes - open.bytes));
         append_piece(open.pieces, {static_cast<std::uint16_t>(region),
                                    has_mark ? Piece::kInterrupt : std::uint16_t{0},
                                    static_cast<std::uint32_t>(word), part});
@@ -228,7 +228,7 @@ void Sender::copy(std::int64_t now_ns) {
     for (const Image::Pass pass : {Image::Pass::others, Image::Pass::sync}) {
         for (const std::size_t r : wanted) {
             Region& region = regions_[r];
-            region.image.copy(pass, kMostFrameBytes / kWordBytes,
+            region.image.copy(pass, kMaxFrameBytes / kWordBytes,
                               [&](std::size_t word, std::span<const std::byte> words, bool mark) {
                                   put(copied, r, word, words, mark, now_ns);
                                   region.bytes.spend(words.size());

@@ -22,7 +22,7 @@ constexpr std::size_t kOffsetAt = 12;  // in words, as the next
 constexpr std::size_t kWordsAt = 16;
 constexpr std::size_t kHopAt = 20;
 constexpr std::size_t kPathAt = 28;
-static_assert(kPathAt + kMostHops * sizeof(std::uint64_t) <= kBeatAt);
+static_assert(kPathAt + kMaxHops * sizeof(std::uint64_t) <= kBeatAt);
 
 std::uint32_t checksum(std::span<const std::byte> slot) {
     const std::uint64_t value = rmem::Fnv1a().add(slot.subspan(kUseAt, kBeatAt - kUseAt)).value();
@@ -46,7 +46,7 @@ SlotBytes encoded(const Slot& slot) {
     store(bytes.data(), kSlotMagic);
     bytes[kUseAt] = static_cast<std::byte>(slot.use);
     bytes[kStateAt] = static_cast<std::byte>(slot.state);
-    const std::size_t hops = std::min(slot.path.size(), kMostHops);
+    const std::size_t hops = std::min(slot.path.size(), kMaxHops);
     store(bytes.data() + kHopsAt, static_cast<std::uint16_t>(hops));
     store(bytes.data() + kOffsetAt, static_cast<std::uint32_t>(slot.offset / kWordBytes));
     store(bytes.data() + kWordsAt, static_cast<std::uint32_t>(slot.bytes / kWordBytes));
@@ -64,7 +64,7 @@ std::optional<Slot> read_slot(std::span<const std::byte> bytes) {
     const auto hops = load<std::uint16_t>(bytes.data() + kHopsAt);
     const auto use = static_cast<Slot::Use>(bytes[kUseAt]);
     const auto state = static_cast<Slot::State>(bytes[kStateAt]);
-    if (use > Slot::Use::brings || state > Slot::State::refused || hops > kMostHops)
+    if (use > Slot::Use::brings || state > Slot::State::refused || hops > kMaxHops)
         return std::nullopt;
     Slot slot;
     slot.use = use;
@@ -122,11 +122,11 @@ Path path_to(std::span<const Slot> live, std::uint64_t offset, std::uint64_t byt
             !overlaps(slot, offset, bytes))
             continue;
         for (const std::uint64_t hop : slot.path) {
-            if (hop != own && !has(path, hop) && path.size() < kMostHops) path.push_back(hop);
+            if (hop != own && !has(path, hop) && path.size() < kMaxHops) path.push_back(hop);
         }
     }
     path.push_back(own);
-    RMEM_CHECK(path.size() <= kMostHops + 1);
+    RMEM_CHECK(path.size() <= kMaxHops + 1);
     return path;
 }
 

@@ -26,7 +26,7 @@
 namespace bridge {
 
 inline constexpr std::size_t kSlotBytes = 128;
-inline constexpr std::size_t kSlots = kMostRegions;  ///< of a node
+inline constexpr std::size_t kSlots = kMaxRegions;  ///< of a node
 inline constexpr std::size_t kTableBytes = kSlots * kSlotBytes;
 /// Where a slot has its beat, a word, and then its stamp.
 inline constexpr std::size_t kBeatAt = 96;
@@ -85,7 +85,7 @@ private:
     std::vector<Slot> live_;
 };
 
-/// The hops that the words of a range have behind them, and at last `own`. Longer than kMostHops by
+/// The hops that the words of a range have behind them, and at last `own`. Longer than kMaxHops by
 /// one if there are more: then it is to be refused.
 [[nodiscard]] Path path_to(std::span<const Slot> live, std::uint64_t offset, std::uint64_t bytes,
                            std::uint64_t own);

@@ -39,9 +39,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::byte> bytes(input.begin(), input.end());
     const bool has_header = bytes.size() >= kEnvelopeBytes;
     const std::uint64_t ring = has_header ? load<std::uint64_t>(bytes.data() + kRingAt) : 0;
-    DatagramWalk::run(bytes, ring, kMostPayload);
+    DatagramWalk::run(bytes, ring, kMaxPayload);
     if (!has_header) return 0;
     put_header_right(bytes);
-    DatagramWalk::run(bytes, ring, kMostPayload);
+    DatagramWalk::run(bytes, ring, kMaxPayload);
     return 0;
 }

@@ -23,7 +23,7 @@ namespace {
 using rmem::test::Choices;
 using rmem::test::run_among_hostile_peers;
 
-constexpr unsigned kMostSteps = 10'000;  // an input is used up long before
+constexpr unsigned kMaxSteps = 10'000;  // an input is used up long before
 
 /// A ring whose name is gone at once: libFuzzer ends a process without destructors.
 std::shared_ptr<rmem::Ring> nameless_ring(rmem::LinkKind link) {
@@ -40,16 +40,16 @@ std::string run(unsigned kind, Choices choices) {
     switch (kind % 4) {
         case 0:
             return run_among_hostile_peers<false, LineBoard>(ring, Layout::lines, choices,
-                                                             kMostSteps);
+                                                             kMaxSteps);
         case 1:
             return run_among_hostile_peers<false, PaperBoard>(ring, Layout::paper, choices,
-                                                              kMostSteps);
+                                                              kMaxSteps);
         case 2:
             return run_among_hostile_peers<true, LineBoard>(apart, Layout::lines, choices,
-                                                            kMostSteps);
+                                                            kMaxSteps);
         default:
             return run_among_hostile_peers<true, PaperBoard>(ring, Layout::paper, choices,
-                                                             kMostSteps);
+                                                             kMaxSteps);
     }
 }
 

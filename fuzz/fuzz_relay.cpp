@@ -17,9 +17,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);  // NOLINT
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT
-    constexpr unsigned kMostSteps = 10'000;  // an input is used up long before
+    constexpr unsigned kMaxSteps = 10'000;  // an input is used up long before
     const std::string violation =
-        rmem::test::run_beside_a_liar(rmem::test::Choices(std::span(data, size)), kMostSteps);
+        rmem::test::run_beside_a_liar(rmem::test::Choices(std::span(data, size)), kMaxSteps);
     if (violation.empty()) return 0;
     std::fprintf(stderr, "%s\n", violation.c_str());
     std::abort();

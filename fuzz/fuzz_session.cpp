@@ -43,8 +43,8 @@ struct Node {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT
     static const Node own;
-    constexpr std::size_t kMost = remote::Session::kMostWaitingBytes + remote::kMostBodyBytes +
-                                  rmem::FrameWriter::kHeaderBytes;
+    constexpr std::size_t kMax =
+        remote::Session::kMaxWaitingBytes + remote::kMaxBodyBytes + rmem::FrameWriter::kHeaderBytes;
     remote::Twins twins(own.node);
     remote::Session session(own.node, 1, twins);
     session.receive(std::as_bytes(std::span(data, size)));
@@ -52,7 +52,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     session.run(remote::Session::kLongestFlushNs);
     session.on_interrupt({34, 1, 1, 0, RMEM_SENT, 0});
     session.look(SIZE_MAX);
-    if (session.answers().left().size() > kMost || session.news().left().size() > kMost)
-        std::abort();
+    if (session.answers().left().size() > kMax || session.news().left().size() > kMax) std::abort();
     return 0;
 }

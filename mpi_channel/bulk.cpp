@@ -14,13 +14,13 @@ using billboard::Deadline;
 
 /// A piece is on its way while the next one is copied. Shorter ones cost more than they overlap.
 constexpr std::size_t kPiecesInPartition = 4;
-constexpr std::size_t kMostPiece = 32 * 1024;
+constexpr std::size_t kMaxPiece = 32 * 1024;
 
 }  // namespace
 
 Bulk::Bulk(billboard::Endpoint& endpoint)
     : endpoint_(endpoint),
-      piece_most_(std::min(endpoint.partition_bytes() / kPiecesInPartition, kMostPiece)),
+      piece_most_(std::min(endpoint.partition_bytes() / kPiecesInPartition, kMaxPiece)),
       due_(endpoint.ranks()),
       pieces_(endpoint.ranks()) {}
 

@@ -55,9 +55,9 @@ concept Transport = requires(T t, const T c, std::span<const std::byte> bytes, u
 
 /// Number of the longest packets that fit a partition while their receivers are away.
 inline constexpr std::size_t kPacketsInPartition = 16;
-inline constexpr std::size_t kMostPacket = 16 * 1024;
+inline constexpr std::size_t kMaxPacket = 16 * 1024;
 [[nodiscard]] inline std::size_t packet_most_in(const billboard::Endpoint& endpoint) noexcept {
-    return std::min(endpoint.partition_bytes() / kPacketsInPartition, kMostPacket);
+    return std::min(endpoint.partition_bytes() / kPacketsInPartition, kMaxPacket);
 }
 
 }  // namespace mpi_channel

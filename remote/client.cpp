@@ -64,7 +64,7 @@ Client::~Client() {
 void Client::greet(Socket& socket, Channel channel) {
     Bytes hello;
     write_hello(hello, {kVersion, channel, welcome_.session});
-    FrameQueue frames(kMostBodyBytes);
+    FrameQueue frames(kMaxBodyBytes);
     if (!socket.send(hello) || !take_frame(socket, frames)) {
         throw rmem::Error(rmem::Errc::system,
                           fmt::format("what serves at {} does not answer as `rmem serve` does; is "
@@ -192,7 +192,7 @@ int Client::read(std::uint64_t offset, std::span<std::byte> to) {
     if (code < 0) return code;
     send_stores(offset, to.size());
     do {
-        const auto part = to.first(std::min(to.size(), kMostDataBytes));
+        const auto part = to.first(std::min(to.size(), kMaxDataBytes));
         code = ask(frame_of(Kind::read, offset, static_cast<std::uint32_t>(part.size())),
                    Kind::data, part);
         to = to.subspan(part.size());
@@ -207,7 +207,7 @@ int Client::write(std::uint64_t offset, std::span<const std::byte> data) {
     send_stores(offset, data.size());
     const Lock lock(view_mutex_);
     do {
-        const auto part = data.first(std::min(data.size(), kMostDataBytes));
+        const auto part = data.first(std::min(data.size(), kMaxDataBytes));
         std::uint64_t number = 0;
         code = post(frame_of(Kind::write, offset, part), &number);
         if (code == RMEM_OK && view_) view_->wrote(offset, part, number);
@@ -254,7 +254,7 @@ int Client::flush(std::int64_t timeout_ns) {
 
 int Client::counter(std::string_view name, std::uint64_t& value) {
     // No counter's name is as long as what the protocol has.
-    return ask_number(frame_of(Kind::counter, name.substr(0, kMostNameBytes)), value);
+    return ask_number(frame_of(Kind::counter, name.substr(0, kMaxCounterNameBytes)), value);
 }
 
 int Client::is_alive(unsigned rank) {
@@ -325,7 +325,7 @@ int Client::map(std::uint64_t offset, std::uint64_t bytes, void** memory) {
 // ---- News
 
 void Client::follow_news() {
-    FrameQueue frames(kMostBodyBytes);
+    FrameQueue frames(kMaxBodyBytes);
     std::int64_t look_at_ns = 0;
     { const Lock made(news_mutex_); }
     while (!news_thread_->is_stopping()) {
@@ -384,7 +384,7 @@ bool Client::take(const Frame& frame) {
         interrupt.origin = fields.take<std::uint32_t>();
         missed_ += fields.take<std::uint64_t>();
         interrupt.kind = fields.take<std::uint32_t>();
-        if (interrupts_.size() == kMostInterrupts) {
+        if (interrupts_.size() == kMaxInterrupts) {
             ++missed_;
         } else {
             interrupt.missed = std::exchange(missed_, 0);

@@ -44,7 +44,7 @@ class Client final : rmem::AtFork {
 public:
     using Callback = void (*)(void* with, const rmem_interrupt* interrupt);
 
-    static constexpr std::size_t kMostInterrupts = 1024;
+    static constexpr std::size_t kMaxInterrupts = 1024;
     /// Between looks for stores of the program, while something is mapped.
     static constexpr int kLookMs = 1;
 
@@ -108,7 +108,7 @@ private:
     bool is_inherited_ = false;  ///< by a fork()ed child
     const std::string where_;
     Socket calls_;
-    FrameQueue answers_{kMostBodyBytes};
+    FrameQueue answers_{kMaxBodyBytes};
     Welcome welcome_;
     Socket news_;
 

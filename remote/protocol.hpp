@@ -38,9 +38,9 @@ inline constexpr std::uint16_t kVersion = 1;
 inline constexpr std::uint16_t kFirstPort = 5565;
 
 /// Of the memory, in one frame. More is several frames.
-inline constexpr std::size_t kMostDataBytes = std::size_t{64} << 10;
-inline constexpr std::size_t kMostNameBytes = 64;  ///< of a counter
-inline constexpr std::size_t kMostBodyBytes = kMostDataBytes + 64;
+inline constexpr std::size_t kMaxDataBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxCounterNameBytes = 64;  ///< of a counter
+inline constexpr std::size_t kMaxBodyBytes = kMaxDataBytes + 64;
 
 /// The fields of each, in their order. A field without a type has 64 bits.
 enum class Kind : std::uint16_t {

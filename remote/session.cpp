@@ -14,7 +14,7 @@ namespace remote {
 
 namespace {
 
-constexpr std::size_t kMostMaps = 1024;  ///< that are not shown yet
+constexpr std::size_t kMaxMaps = 1024;  ///< that are not shown yet
 
 bool has_answer(Kind kind) {
     return kind != Kind::write && kind != Kind::send;
@@ -61,7 +61,7 @@ Session::Session(rmem_node* node, std::uint64_t number, Twins& twins)
       twins_(twins),
       number_(number),
       memory_bytes_(rmem_size(node)),
-      buffer_(kMostDataBytes) {
+      buffer_(kMaxDataBytes) {
     write_welcome(
         answers_.bytes(),
         {number, memory_bytes_, static_cast<std::uint32_t>(rmem_id(node)),
@@ -176,7 +176,7 @@ Session::Step Session::put(int code, std::int64_t now_ns) {
 Session::Step Session::write(FieldReader fields, std::int64_t now_ns) {
     const auto offset = fields.take<std::uint64_t>();
     const auto data = fields.rest();
-    if (!fields.is_whole() || data.size() > kMostDataBytes) return Step::broken;
+    if (!fields.is_whole() || data.size() > kMaxDataBytes) return Step::broken;
     int code = RMEM_OK;
     if (is_whole_word(offset, data.size())) {
         std::uint32_t word = 0;
@@ -218,7 +218,7 @@ Session::Step Session::flush(FieldReader fields, std::int64_t now_ns) {
 
 Session::Step Session::counter(FieldReader fields) {
     const auto text = fields.rest();
-    if (text.size() > kMostNameBytes) return Step::broken;
+    if (text.size() > kMaxCounterNameBytes) return Step::broken;
     const std::string name(reinterpret_cast<const char*>(text.data()), text.size());
     std::uint64_t value = 0;
     const int code = rmem_counter(node_, name.c_str(), &value);
@@ -240,7 +240,7 @@ Session::Step Session::map(FieldReader fields) {
     const auto offset = fields.take<std::uint64_t>();
     const auto bytes = fields.take<std::uint64_t>();
     if (!fields.is_whole() || offset % kPageBytes != 0 || bytes % kPageBytes != 0 ||
-        bytes > memory_bytes_ || offset > memory_bytes_ - bytes || maps_.size() == kMostMaps) {
+        bytes > memory_bytes_ || offset > memory_bytes_ - bytes || maps_.size() == kMaxMaps) {
         return Step::broken;
     }
     for (std::uint64_t at = offset; at < offset + bytes; at += kPageBytes) {
@@ -328,7 +328,7 @@ void Session::on_interrupt(const rmem_interrupt& interrupt) {
                              interrupt.offset < RMEM_INTERRUPT_NUMBERS &&
                              (accepted_ >> interrupt.offset & 1U) != 0;
     if (!is_accepted) return;
-    if (interrupts_.size() == kMostInterrupts) {
+    if (interrupts_.size() == kMaxInterrupts) {
         ++missed_;
         return;
     }

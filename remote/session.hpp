@@ -22,7 +22,7 @@
 /// Thread safety: one thread, which makes the node's calls too.
 /// Errors: is_broken(): the client does not speak the protocol; end it.
 /// Trust: every byte is a client's. Input is bounded by wants_input(), each output by
-///   kMostWaitingBytes and one frame more, interrupts by kMostInterrupts.
+///   kMaxWaitingBytes and one frame more, interrupts by kMaxInterrupts.
 /// Units: bytes, nanoseconds.
 
 #include "remote/protocol.hpp"
@@ -64,8 +64,8 @@ private:
 
 class Session {
 public:
-    static constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 10;
-    static constexpr std::size_t kMostInterrupts = 1024;
+    static constexpr std::size_t kMaxWaitingBytes = std::size_t{256} << 10;
+    static constexpr std::size_t kMaxInterrupts = 1024;
     /// A flush is answered after it, so that other threads of the client can call; it asks again.
     static constexpr std::int64_t kLongestFlushNs = 200'000'000;
 
@@ -117,10 +117,10 @@ private:
     };
 
     [[nodiscard]] static bool is_full(const rmem::ByteQueue& box) {
-        return box.left().size() >= kMostWaitingBytes;
+        return box.left().size() >= kMaxWaitingBytes;
     }
     [[nodiscard]] static bool is_bounded(const rmem::ByteQueue& box) {
-        return box.left().size() < kMostWaitingBytes + kMostBodyBytes + FrameWriter::kHeaderBytes;
+        return box.left().size() < kMaxWaitingBytes + kMaxBodyBytes + FrameWriter::kHeaderBytes;
     }
     [[nodiscard]] Step make(const Frame& frame, std::int64_t now_ns);
     [[nodiscard]] Step read(FieldReader fields);
@@ -143,7 +143,7 @@ private:
     Twins& twins_;
     const std::uint64_t number_;
     const std::uint64_t memory_bytes_;
-    FrameQueue calls_{kMostBodyBytes};
+    FrameQueue calls_{kMaxBodyBytes};
     rmem::ByteQueue answers_;
     rmem::ByteQueue news_;
     bool is_broken_ = false;

@@ -141,10 +141,10 @@ Address parse_address(const std::string& what, const std::string& text) {
     std::string host = text.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
     const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
-    constexpr unsigned long kMostPort = 65535;
+    constexpr unsigned long kMaxPort = 65535;
     const bool is_number = !port.empty() && port.size() <= 5 &&
                            port.find_first_not_of("0123456789") == std::string::npos;
-    if (host.empty() || !is_number || std::stoul(port) > kMostPort) {
+    if (host.empty() || !is_number || std::stoul(port) > kMaxPort) {
         throw rmem::Error(rmem::Errc::bad_environment,
                           fmt::format("{}: '{}' is not valid; give an address and a port, such as "
                                       "127.0.0.1:5565",

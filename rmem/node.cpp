@@ -326,12 +326,12 @@ WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes)
 }
 
 WriteResult Node::write_group(std::span<const GroupedWrite> writes) {
-    static_assert(kMostGrouped == kMaxGroupWrites);
-    if (writes.size() > kMostGrouped) {
+    static_assert(kMaxGrouped == kMaxGroupWrites);
+    if (writes.size() > kMaxGrouped) {
         throw Error(Errc::invalid_argument,
                     fmt::format("{} writes are too many for one group on ring '{}'; give at most "
                                 "{}",
-                                writes.size(), config().name, kMostGrouped));
+                                writes.size(), config().name, kMaxGrouped));
     }
     const auto held = impl_->hold();
     Card& card = impl_->card();

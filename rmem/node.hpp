@@ -94,7 +94,7 @@ struct GroupedWrite {
     const void* from = nullptr;
     std::size_t bytes = 0;
 };
-inline constexpr std::size_t kMostGrouped = 64;
+inline constexpr std::size_t kMaxGrouped = 64;
 inline constexpr unsigned kSnapshotLooks = 1000;
 
 /// What publish() takes of the memory for a value of `bytes` bytes: a word with the number of the
@@ -140,7 +140,7 @@ public:
     [[nodiscard]] WriteResult write(std::size_t offset, const void* from, std::size_t bytes);
     [[nodiscard]] WriteResult write_word(std::size_t offset, std::uint32_t value);
     /// Several writes, in that order and with one commit: there is room for all of them, or none is
-    /// made. At most kMostGrouped.
+    /// made. At most kMaxGrouped.
     [[nodiscard]] WriteResult write_group(std::span<const GroupedWrite> writes);
     /// Publishes a value, of any size, for readers that never see it in part: three writes, of the
     /// number, the value and the number (published_bytes), with one commit. A block has one writer

@@ -4,7 +4,7 @@
 /// Sentences about strangers: those who reach a port decide how many there are, and a journal is
 /// not theirs to fill. Lines left out are counted, and the next one that passes tells how many.
 ///
-/// Invariant, executed: no more than kMostInASecond pass in a second.
+/// Invariant, executed: no more than kMaxInASecond pass in a second.
 /// Thread safety: one thread. Units: nanoseconds of one clock.
 
 #include "rmem/base/check.hpp"
@@ -20,13 +20,13 @@ namespace tools {
 
 class Sparingly {
 public:
-    static constexpr unsigned kMostInASecond = 5;
+    static constexpr unsigned kMaxInASecond = 5;
 
     /// The sentence as it is to be said; empty: it is not.
     std::string pass(const std::string& sentence, std::int64_t now_ns) {
         if (now_ns >= ends_ns_) ends_ns_ = now_ns + rmem::kNsPerSecond, said_ = 0;
-        RMEM_CHECK(said_ <= kMostInASecond);
-        if (said_ == kMostInASecond) return ++left_out_, "";
+        RMEM_CHECK(said_ <= kMaxInASecond);
+        if (said_ == kMaxInASecond) return ++left_out_, "";
         ++said_;
         const std::uint64_t left_out = std::exchange(left_out_, 0);
         if (left_out == 0) return sentence;

@@ -25,7 +25,7 @@
 namespace bench {
 
 using rmem::cpu_relax, rmem::kLineBytes, rmem::now_ns;
-using tools::Common, tools::fail, tools::kMostBytes, tools::look_at, tools::Meeting, tools::repeat,
+using tools::Common, tools::fail, tools::kMaxBytes, tools::look_at, tools::Meeting, tools::repeat,
     tools::require, tools::Step, tools::Times;
 
 /// What can be had once.
@@ -118,12 +118,12 @@ public:
 private:
     template <class Share, class Operation>
     static Times lead(Share&& share, double ns, std::size_t length, Operation&& op) {
-        constexpr std::uint64_t kMostSamples = 400'000;
+        constexpr std::uint64_t kMaxSamples = 400'000;
         Times times;
         const auto first = now_ns();
         for (std::uint64_t chunk = 1;;) {
             const auto start = now_ns();
-            std::uint64_t count = std::min(chunk, kMostSamples - times.size());
+            std::uint64_t count = std::min(chunk, kMaxSamples - times.size());
             if (double(start - first) > ns && !times.empty()) count = 0;
             share(count);
             if (count == 0) break;

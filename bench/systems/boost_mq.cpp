@@ -27,7 +27,7 @@ public:
     void receive(void* data, std::size_t) {
         message_queue::size_type size = 0;
         unsigned priority = 0;
-        while (!in_.try_receive(data, kMostBytes, size, priority)) pause_between_polls();
+        while (!in_.try_receive(data, kMaxBytes, size, priority)) pause_between_polls();
     }
 
 private:
@@ -43,8 +43,8 @@ int bench::measure(const Setup& setup) {
     const std::string names[] = {"bench-mq-there-" + std::to_string(getpid()),
                                  "bench-mq-back-" + std::to_string(getpid())};
     using boost::interprocess::create_only;
-    message_queue there(create_only, names[0].c_str(), kLength, kMostBytes),
-        back(create_only, names[1].c_str(), kLength, kMostBytes);
+    message_queue there(create_only, names[0].c_str(), kLength, kMaxBytes),
+        back(create_only, names[1].c_str(), kLength, kMaxBytes);
     for (const std::string& name : names) message_queue::remove(name.c_str());
     return measure_ranks(setup, [&](int rank, Meeting&) {
         return rank == 0 ? QueueChannel(there, back) : QueueChannel(back, there);

@@ -83,7 +83,7 @@ public:
     }
     void receive_many(void* data, std::size_t size, std::size_t count) {
         std::array<iovec, kBatch> bytes{};
-        const std::size_t batch = std::min(kBatch, kMostBytes / std::max<std::size_t>(size, 1));
+        const std::size_t batch = std::min(kBatch, kMaxBytes / std::max<std::size_t>(size, 1));
         for (std::size_t i = 0; i < batch; ++i) {
             bytes[i] = {static_cast<std::byte*>(data) + i * size, size};
             calls_[i].msg_hdr = {nullptr, 0, &bytes[i], 1, nullptr, 0, 0};

@@ -64,7 +64,7 @@ public:
     void receive(void*, std::size_t) {}
 
 private:
-    std::vector<std::byte> copy_ = std::vector<std::byte>(kMostBytes);
+    std::vector<std::byte> copy_ = std::vector<std::byte>(kMaxBytes);
 };
 
 class FutexChannel {

@@ -39,7 +39,7 @@ struct Way {
 Way way_of(const std::string& name, unsigned senders) {
     if (name == "same_memory") return {kPlaces, std::max(1U, kPlaces / senders)};
     if (name == "own_windows") return {kPlaces * senders, kPlaces};
-    return {kPlaces, Fm1::kMostSlots};
+    return {kPlaces, Fm1::kMaxSlots};
 }
 
 class WindowsChannel : Joined {

@@ -84,7 +84,7 @@ private:
 
     int rank_, ranks_, peer_;
     std::vector<MPI_Request> requests_;
-    std::vector<double> in_ = std::vector<double>(kMostBytes / sizeof(double)), out_ = in_;
+    std::vector<double> in_ = std::vector<double>(kMaxBytes / sizeof(double)), out_ = in_;
     double round_ = 0;
 };
 

@@ -27,8 +27,8 @@ namespace {
 
 using namespace bench;
 
-constexpr std::size_t kMostHandlers = 1000;
-constexpr std::size_t kMost = 65536;  ///< of a message here
+constexpr std::size_t kMaxHandlers = 1000;
+constexpr std::size_t kMax = 65536;  ///< of a message here
 
 /// What has come: how many messages, and the last one's first word, which proves an echo.
 struct {
@@ -69,7 +69,7 @@ std::size_t awaited_bytes;
 template <std::size_t number>
 int on_stream(FM_stream* stream, unsigned) {
     asm volatile("" : : "i"(number));
-    alignas(kLineBytes) static std::byte into[kMost];
+    alignas(kLineBytes) static std::byte into[kMax];
     FM_receive(into, stream, unsigned(awaited_bytes));
     std::memcpy(&arrived.word, into, sizeof arrived.word);
     ++arrived.messages;
@@ -83,8 +83,8 @@ template <std::size_t... numbers>
 constexpr auto all_streams(std::index_sequence<numbers...>) {
     return std::array<FM_handler*, sizeof...(numbers)>{on_stream<numbers>...};
 }
-constexpr auto kWords = all_words(std::make_index_sequence<kMostHandlers>{});
-constexpr auto kStreams = all_streams(std::make_index_sequence<kMostHandlers>{});
+constexpr auto kWords = all_words(std::make_index_sequence<kMaxHandlers>{});
+constexpr auto kStreams = all_streams(std::make_index_sequence<kMaxHandlers>{});
 
 /// To `handlers` of them, one after the other in random order.
 class FastMessages : public Port {
@@ -92,7 +92,7 @@ public:
     FastMessages(const Setup& setup, int rank) : Port(setup, rank) {
         FM_initialize();
         require(FM_numnodes != 0, "FM_initialize", [] { return bbp_last_error(); });
-        order_.resize(setup.variant.ends_with("_handlers") ? kMostHandlers : 1);
+        order_.resize(setup.variant.ends_with("_handlers") ? kMaxHandlers : 1);
         std::iota(order_.begin(), order_.end(), 0);
         std::shuffle(order_.begin(), order_.end(), std::mt19937(1));
     }
@@ -187,7 +187,7 @@ private:
     static void check(int result) {
         require(result >= 0, "gamma", [] { return gamma_last_error(); });
     }
-    std::vector<std::byte> landing_ = std::vector<std::byte>(kMost);
+    std::vector<std::byte> landing_ = std::vector<std::byte>(kMax);
 };
 
 class Dp : public Port {

@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    static constexpr int socket_buffer = int(kMostBytes);
+    static constexpr int socket_buffer = int(kMaxBytes);
 
     static void keep(void*, void*) {}
 

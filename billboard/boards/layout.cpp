@@ -35,7 +35,7 @@ std::size_t default_data_bytes(const rmem::RingConfig& config) {
 
 /// As few that those of all pairs together do not grow with the square of the ranks, if possible.
 std::uint32_t lines_for(rmem::LinkKind link, unsigned ranks) {
-    const std::uint32_t most = link == rmem::LinkKind::ring ? kMostLinesOfRing : kMostLines;
+    const std::uint32_t most = link == rmem::LinkKind::ring ? kMaxLinesOfRing : kMaxLines;
     return std::clamp(std::bit_floor(kLinesInAll / (ranks * ranks)), kFewestLines, most);
 }
 

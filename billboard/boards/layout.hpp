@@ -46,12 +46,12 @@ inline constexpr std::size_t kHeadBytes = 28;  ///< inline: as much beside a slo
 inline constexpr std::size_t kInlineBytes =
     60;  ///< inline: as much in lines, however few there are
 /// inline: of a message without buffer, which may be 1.5 KiB behind the header of a protocol.
-inline constexpr std::size_t kMostLineBytes = 1536 + 64;
+inline constexpr std::size_t kMaxLineBytes = 1536 + 64;
 /// inline: lines of all pairs of ranks together, about; and of one pair and direction.
-inline constexpr std::uint32_t kLinesInAll = 1U << 16, kMostLines = 1024, kFewestLines = 8;
+inline constexpr std::uint32_t kLinesInAll = 1U << 16, kMaxLines = 1024, kFewestLines = 8;
 /// The same where a bank's lines are in all banks of the host, and in the caches of their writers.
-inline constexpr std::uint32_t kMostLinesOfRing = 64;
-inline constexpr std::size_t kTakenBytes = kMostLineBytes;  ///< room for any without a buffer
+inline constexpr std::uint32_t kMaxLinesOfRing = 64;
+inline constexpr std::size_t kTakenBytes = kMaxLineBytes;  ///< room for any without a buffer
 inline constexpr unsigned kBellRanks = 16;     ///< more ranks than this on one bank ring bells
 inline constexpr unsigned kBarrierIds = 64;    ///< BBP_MAX_BARRIERS
 inline constexpr unsigned kJoinedGroups = 16;  ///< BBP_MAX_JOINED
@@ -148,7 +148,7 @@ public:
                1;
     }
     std::size_t most_line_bytes() const noexcept {
-        return std::min(kMostLineBytes, lines_ / 4 * kLineRest - kHeaderBytes);
+        return std::min(kMaxLineBytes, lines_ / 4 * kLineRest - kHeaderBytes);
     }
 
     std::size_t incarnation(unsigned r) const noexcept { return partition(r); }

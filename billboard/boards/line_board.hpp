@@ -67,8 +67,8 @@ class LineBoardOf : private Lines<M, kAtOnce, kTuned> {
         Base::next_, Base::peers_, Base::joined_;
 
 public:
-    static constexpr std::uint32_t kMostUnread = kCountMask;
-    static constexpr std::size_t kInlineBytes = kMostLineBytes;
+    static constexpr std::uint32_t kMaxUnread = kCountMask;
+    static constexpr std::size_t kInlineBytes = kMaxLineBytes;
     static constexpr bool kFollows = !kAtOnce;        ///< a message may be there in part
     static constexpr bool kFills = !M::kReplicated;   ///< large messages are posted before filled
     static constexpr bool kHasShortCalls = !kAtOnce;  ///< post_at_once() and those below it
@@ -467,7 +467,7 @@ private:
     }
     [[gnu::always_inline]] void count_taken(unsigned s) {
         ++next_[s].head;
-        RMEM_CHECK_IF(rmem::is_simulated<M>, next_[s].head - peers_[s].told <= kMostUnread);
+        RMEM_CHECK_IF(rmem::is_simulated<M>, next_[s].head - peers_[s].told <= kMaxUnread);
         bells_.taken(s);
     }
     [[gnu::always_inline]] void taken(unsigned s) {

@@ -445,7 +445,7 @@ protected:
         constexpr std::size_t kLine = kLineWords + 1;
         const std::size_t line = p.tx_line, first = p.tx_number & (lines_ - 1);
         const auto* from = static_cast<const std::byte*>(payload);
-        std::array<std::uint32_t, kLine*(kMostLineBytes / kLineRest + 2)> words;
+        std::array<std::uint32_t, kLine*(kMaxLineBytes / kLineRest + 2)> words;
         words[0] = p.tx_line_stamp | flag;
         words[1] = static_cast<std::uint32_t>(bytes);
         std::size_t at = bytes > kLineRest ? 2 : 1;  // of the part
@@ -464,7 +464,7 @@ protected:
         if (p.tx_clears) [[unlikely]]
             clear_next(p);
         const std::size_t here = std::min(at, (lines_ - first) * kLine);
-        const std::size_t posted = at <= M::kMostPostWords ? here : kLine;
+        const std::size_t posted = at <= M::kMaxPostWords ? here : kLine;
         RMEM_MARK("post.line-written");
         if (here != at) memory_.write(p.tx_lines, &words[here], (at - here) * rmem::kWordBytes);
         if (here > posted)
@@ -493,7 +493,7 @@ protected:
     std::size_t most_bytes_;
     std::vector<Next> next_;
     std::vector<Peer> peers_;
-    std::array<std::byte, kMostLineBytes> joined_{};  ///< a message that lies in several lines
+    std::array<std::byte, kMaxLineBytes> joined_{};  ///< a message that lies in several lines
 };
 
 }  // namespace billboard::lines

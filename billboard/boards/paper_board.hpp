@@ -36,7 +36,7 @@ public:
     static constexpr bool kFollows = false;  ///< a message may be there in part
     static constexpr bool kFills = false;
     static constexpr bool kHasShortCalls = false;
-    static constexpr unsigned kMostUnread = kBuffers;
+    static constexpr unsigned kMaxUnread = kBuffers;
 
     PaperBoard(M& memory, const Geometry& geometry, unsigned me)
         : memory_(memory), geometry_(geometry), me_(me), peers_(geometry.ranks()) {}

@@ -34,7 +34,7 @@ namespace billboard {
 
 inline constexpr std::size_t kFarChunkBytes = 256 * 1024;  ///< of one read
 inline constexpr unsigned kFarChunks = 4;                  ///< reads of a message under way
-inline constexpr std::size_t kMostFarName = 64;
+inline constexpr std::size_t kMaxFarName = 64;
 /// At once, whatever size a sender says its message has.
 inline constexpr std::size_t kFarReserveBytes = std::size_t{16} << 20;
 
@@ -44,11 +44,11 @@ struct FarOffer {
     std::span<const std::byte> name;  ///< of the sender, for FarMemory::meet
 
     static constexpr std::size_t kFixedBytes = 16;
-    static constexpr std::size_t kMostBytes = kFixedBytes + kMostFarName;
+    static constexpr std::size_t kMaxBytes = kFixedBytes + kMaxFarName;
 
     /// How many bytes it takes; 0: the name is too long.
-    std::size_t write(std::span<std::byte, kMostBytes> to) const noexcept {
-        if (name.size() > kMostFarName) return 0;
+    std::size_t write(std::span<std::byte, kMaxBytes> to) const noexcept {
+        if (name.size() > kMaxFarName) return 0;
         std::memcpy(to.data(), &place.address, sizeof place.address);
         std::memcpy(to.data() + sizeof place.address, &place.key, sizeof place.key);
         std::copy(name.begin(), name.end(), to.begin() + kFixedBytes);
@@ -56,7 +56,7 @@ struct FarOffer {
     }
     /// As another rank says; nothing: no rank of this library writes such. `bytes` stay.
     static std::optional<FarOffer> read(std::span<const std::byte> bytes) noexcept {
-        if (bytes.size() < kFixedBytes || bytes.size() > kMostBytes) return std::nullopt;
+        if (bytes.size() < kFixedBytes || bytes.size() > kMaxBytes) return std::nullopt;
         FarOffer offer;
         std::memcpy(&offer.place.address, bytes.data(), sizeof offer.place.address);
         std::memcpy(&offer.place.key, bytes.data() + sizeof offer.place.address,
@@ -190,12 +190,12 @@ public:
     /// 0: it had better look again.
     [[nodiscard]] std::int64_t sleep_ns(std::int64_t now) const noexcept {
         const std::int64_t sleep = (now - since_ns_) / 8;
-        return sleep < kLeastNs ? 0 : std::min(sleep, kMostNs);
+        return sleep < kLeastNs ? 0 : std::min(sleep, kMaxNs);
     }
 
 private:
     // Shorter sleeps take longer than they should; in the longest a socket's buffer fills.
-    static constexpr std::int64_t kLeastNs = 50'000, kMostNs = 200'000;
+    static constexpr std::int64_t kLeastNs = 50'000, kMaxNs = 200'000;
     std::int64_t since_ns_ = 0;
 };
 

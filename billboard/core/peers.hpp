@@ -423,7 +423,7 @@ template <class Own>
 void Peers<Own>::take_over(unsigned s) {
     Peer& p = peers_[s];
     Arrival a;
-    unsigned looks = kMostLooks<typename Own::Board>;
+    unsigned looks = kMaxLooks<typename Own::Board>;
     for (; looks > 0 && p.rx_open && own_.board.peek(s, a); --looks) {
         if (a.corrupt) {
             own_.drop(s, a, Counter::corrupt);

@@ -45,9 +45,9 @@ inline constexpr std::size_t kFillFromBytes =
     64 * 1024;  ///< messages from this size on are filled so
 /// A multicast in one bank is copied to each receiver up to this sum: then none has to look for it
 /// elsewhere.
-inline constexpr std::size_t kMostCopiedBytes = 4096;
+inline constexpr std::size_t kMaxCopiedBytes = 4096;
 constexpr bool is_copied_to_each(std::size_t receivers, std::size_t bytes) {
-    return receivers == 1 || bytes <= kInlineBytes || receivers * bytes <= kMostCopiedBytes;
+    return receivers == 1 || bytes <= kInlineBytes || receivers * bytes <= kMaxCopiedBytes;
 }
 inline constexpr std::size_t kMaxPartBytes = 256 * 1024;  ///< of a message larger than a partition
 

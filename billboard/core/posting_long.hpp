@@ -48,7 +48,7 @@ template <class Own>
 int Posting<Own>::offer(LongSend& message) {
     auto& [post, bytes, awaited, deadline, cls, readers, is_begun] = message;
     const FarRegion region(*own_.far, bytes, own_.far_uses);
-    std::array<std::byte, FarOffer::kMostBytes> words;
+    std::array<std::byte, FarOffer::kMaxBytes> words;
     if (!region.place()) return BBP_OK;
     const std::size_t size = FarOffer{*region.place(), own_.far->name()}.write(words);
     if (size == 0) return BBP_OK;

@@ -39,7 +39,7 @@ inline constexpr std::size_t kTotalBytes = 8;  ///< the first part of a large me
 /// At one sender's messages in one go: all that it can have posted, each seen twice where it ends a
 /// message in parts.
 template <class Board>
-inline constexpr unsigned kMostLooks = 2 * std::max<unsigned>(kBuffers, Board::kMostUnread);
+inline constexpr unsigned kMaxLooks = 2 * std::max<unsigned>(kBuffers, Board::kMaxUnread);
 
 template <class Own>
 class Reassembly {
@@ -283,7 +283,7 @@ template <class Own>
 bool Reassembly<Own>::begin_reading(unsigned s, const Arrival& a) {
     Gathering& g = of_[s];
     const std::uint64_t total = total_of(s, a);
-    std::array<std::byte, FarOffer::kMostBytes> bytes;
+    std::array<std::byte, FarOffer::kMaxBytes> bytes;
     std::optional<FarOffer> offer;
     if (total != kImpossible && a.length - kTotalBytes <= bytes.size()) {
         // A copy: its sender may go on writing.
@@ -391,7 +391,7 @@ void Reassembly<Own>::give_up(unsigned s, const Arrival& a, Part part) {
 template <class Own>
 void Reassembly<Own>::gather_from(unsigned s) {
     Arrival a;
-    for (unsigned looks = kMostLooks<typename Own::Board>;
+    for (unsigned looks = kMaxLooks<typename Own::Board>;
          looks > 0 && of_[s].is_on && own_.board.peek(s, a); --looks) {
         if (!gather(s, a)) return;
         RMEM_MARK("receive.part-taken");

@@ -152,7 +152,7 @@ int Taking<Own>::check_source(int src) const {
 /// from its deadline.
 template <class Own>
 int Taking<Own>::settle(unsigned s, Class cls, Wanted wanted, Arrival& a) {
-    for (unsigned looks = kMostLooks<typename Own::Board>; looks > 0 && own_.board.peek(s, a);
+    for (unsigned looks = kMaxLooks<typename Own::Board>; looks > 0 && own_.board.peek(s, a);
          --looks) {
         if (a.corrupt) {
             own_.drop(s, a, Counter::corrupt);

@@ -116,9 +116,9 @@ public:
     /// How long the next piece of a transfer is: it finds room on every link, and the last word is
     /// a piece of its own, so that it can be a flag for the others.
     [[nodiscard]] static constexpr std::size_t piece_of(std::size_t left) {
-        constexpr std::size_t kMostBytesAtOnce = 4096;
+        constexpr std::size_t kMaxBytesAtOnce = 4096;
         if (left <= kWordBytes) return left;
-        return std::min((left - 1) / kWordBytes * kWordBytes, kMostBytesAtOnce);
+        return std::min((left - 1) / kWordBytes * kWordBytes, kMaxBytesAtOnce);
     }
 
     // ---- Under the lock
@@ -184,8 +184,8 @@ public:
 
 private:
     [[nodiscard]] static std::uint32_t whole_words(std::size_t bytes) {
-        constexpr std::size_t kMost = 0xFFFFF000;
-        return static_cast<std::uint32_t>(std::min(bytes, kMost) / kWordBytes * kWordBytes);
+        constexpr std::size_t kMax = 0xFFFFF000;
+        return static_cast<std::uint32_t>(std::min(bytes, kMax) / kWordBytes * kWordBytes);
     }
     /// False, with the sentence: that was long enough.
     [[gnu::cold]] bool await_room(std::int64_t& until_ns) const {

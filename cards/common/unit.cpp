@@ -22,7 +22,7 @@ namespace cards {
 
 namespace {
 
-constexpr std::size_t kMostFileBytes = 4096;
+constexpr std::size_t kMaxFileBytes = 4096;
 
 [[noreturn]] void fail_at(const char* doing, const std::string& what) {
     throw rmem::Error(rmem::Errc::system,
@@ -63,7 +63,7 @@ std::optional<rmem::GivenSettings::List> published(unsigned unit) {
         if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
         fail_at("opening", file);
     }
-    std::array<char, kMostFileBytes> text;
+    std::array<char, kMaxFileBytes> text;
     struct stat found {};
     const bool is_good = ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && is_ours(found);
     // Its node's process keeps a lock for as long as it runs.

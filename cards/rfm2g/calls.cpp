@@ -44,10 +44,10 @@ constexpr unsigned kMaxUnit = 255;
 /// The number at the end of "/dev/rfm2g0", "/dev/rfm2g/0", "\\.\rfm2g0" or "RFM2G_0".
 std::optional<unsigned> unit_of(std::string_view path) {
     constexpr std::string_view kName = "rfm2g";
-    constexpr std::size_t kMostDigits = 3;
+    constexpr std::size_t kMaxDigits = 3;
     const std::size_t digits =
         path.size() - std::min(path.size(), path.find_last_not_of("0123456789") + 1);
-    if (digits == 0 || digits > kMostDigits) return std::nullopt;
+    if (digits == 0 || digits > kMaxDigits) return std::nullopt;
     const auto number =
         static_cast<unsigned>(std::atoi(std::string(path.substr(path.size() - digits)).c_str()));
     std::string before(path.substr(0, path.size() - digits));

@@ -225,7 +225,7 @@ uint32 Device::write(Access access, uint32 offset, const void* from, uint32 byte
     if (sends) {
         const bool is_broadcast = interrupt->type == SCGT_BROADCAST_INTR;
         const bool is_known = is_broadcast || interrupt->type == SCGT_UNICAST_INTR;
-        if (!is_known || interrupt->id >= (is_broadcast ? kBroadcastNumbers : kMostNodes)) {
+        if (!is_known || interrupt->id >= (is_broadcast ? kBroadcastNumbers : kMaxRingNodes)) {
             return refuse(SCGT_BAD_PARAMETER,
                           fmt::format("no interrupt of type {} and id {} can be sent; send "
                                       "SCGT_BROADCAST_INTR 0 to 31, or SCGT_UNICAST_INTR to a "
@@ -298,7 +298,7 @@ uint32 Device::write_management(uint32 offset, uint32 value) {
     constexpr uint32 kFirstUnicast = kSendUnicast / kWordBytes;
     if (index - kFirstBroadcast < kBroadcastNumbers)
         return send({SCGT_BROADCAST_INTR, 0, index - kFirstBroadcast, value, 0});
-    if (index - kFirstUnicast < kMostNodes)
+    if (index - kFirstUnicast < kMaxRingNodes)
         return send({SCGT_UNICAST_INTR, 0, index - kFirstUnicast, value, 0});
     return Registers::write_status(offset);
 }

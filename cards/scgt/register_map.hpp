@@ -47,7 +47,7 @@ enum Register : uint32 {
 inline constexpr uint32 kStatusTable = 0x0000;  ///< a word for each node, by its distance upstream
 inline constexpr uint32 kSendBroadcast = 0x1000;  ///< a word for each number
 inline constexpr uint32 kSendUnicast = 0x1800;    ///< a word for each node
-inline constexpr uint32 kMostNodes = 256;
+inline constexpr uint32 kMaxRingNodes = 256;
 inline constexpr uint32 kLinks = 2;  ///< interfaces to the ring, of which one is selected
 /// The upper byte of the revision is the board's, the lower one its extension.
 inline constexpr uint32 kFirmware = RMEM_VERSION_MAJOR << 8 | RMEM_VERSION_MINOR;

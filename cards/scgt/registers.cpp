@@ -398,7 +398,7 @@ uint32 Registers::status_of(uint32 index) const {
 }
 
 uint32 Registers::read_status(uint32 offset, uint32& value) const {
-    if (offset >= kStatusTable + kMostNodes * kWordBytes)
+    if (offset >= kStatusTable + kMaxRingNodes * kWordBytes)
         return no_register(offset, "read", "network management", kManagementBytes);
     const auto lock = node_.lock();
     value = status_of((offset - kStatusTable) / kWordBytes);
@@ -407,7 +407,7 @@ uint32 Registers::read_status(uint32 offset, uint32& value) const {
 
 /// Each node tells its status again at once.
 uint32 Registers::write_status(uint32 offset) {
-    if (offset / kWordBytes < kMostNodes) return SCGT_SUCCESS;
+    if (offset / kWordBytes < kMaxRingNodes) return SCGT_SUCCESS;
     return no_register(offset, "written", "network management", kManagementBytes);
 }
 

@@ -306,11 +306,11 @@ int sp_rx_id(unsigned id) {
 
 int sp_msg_life(unsigned hops) {
     return on_card([=](Card& card) {
-        constexpr unsigned kMost = MAX_AGE + 1;
-        if (hops == 0 || hops > kMost)
-            return refuse(fmt::format("a message makes 1 to {} hops, and not {}", kMost, hops));
+        constexpr unsigned kMax = MAX_AGE + 1;
+        if (hops == 0 || hops > kMax)
+            return refuse(fmt::format("a message makes 1 to {} hops, and not {}", kMax, hops));
         card.on_identity(
-            [=](Card::Identity& now) { now.first_age = static_cast<std::uint8_t>(kMost - hops); });
+            [=](Card::Identity& now) { now.first_age = static_cast<std::uint8_t>(kMax - hops); });
         return kDone;
     });
 }

@@ -87,9 +87,9 @@ std::uint64_t Card::counter_source() const {
 
 /// Of a ring that does not answer it is what it was.
 std::uint16_t Card::measure_round() {
-    constexpr std::uint64_t kMost = std::numeric_limits<std::uint16_t>::max();
+    constexpr std::uint64_t kMax = std::numeric_limits<std::uint16_t>::max();
     if (const auto round_ns = node_.measure_round())
-        last_round_ = static_cast<std::uint16_t>(std::min(ticks_of(*round_ns), kMost));
+        last_round_ = static_cast<std::uint16_t>(std::min(ticks_of(*round_ns), kMax));
     return last_round_;
 }
 

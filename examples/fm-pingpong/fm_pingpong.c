@@ -22,7 +22,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { kTrips = 50, kPackets = 65535, kRounds = 11, kMostRounds = 1001, kMostSizes = 16 };
+enum { kTrips = 50, kPackets = 65535, kRounds = 11, kMaxRounds = 1001, kMaxSizes = 16 };
 
 static const double kMegabyte = 1024 * 1024;
 
@@ -52,7 +52,7 @@ struct way {
     const char* name;
     void (*send)(int dest, int size);
     void (*extract)(void);
-    int sizes[kMostSizes]; /* 0: no more */
+    int sizes[kMaxSizes]; /* 0: no more */
 };
 
 static void send_four(int dest, int size) {
@@ -157,11 +157,11 @@ static void print_metrics(const struct way* way, const double* gaps, int n) {
 }
 
 static void measure(const struct way* way, int rounds, int packets) {
-    static double samples[kMostRounds];
-    double gaps[kMostSizes];
+    static double samples[kMaxRounds];
+    double gaps[kMaxSizes];
     int n = 0;
     if (FM_nodeid == 0) printf("%s\n  bytes   latency us      MB/s\n", way->name);
-    for (; n < kMostSizes && way->sizes[n] != 0; ++n) {
+    for (; n < kMaxSizes && way->sizes[n] != 0; ++n) {
         const int size = way->sizes[n];
         latency(way, size); /* warms up */
         for (int i = 0; i < rounds; ++i) samples[i] = latency(way, size);
@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
     int rounds = kRounds, packets = kPackets, option;
     while ((option = getopt_long(argc, argv, "r:p:", known, NULL)) != -1) {
         switch (option) {
-            case 'r': rounds = number(optarg, kMostRounds); break;
+            case 'r': rounds = number(optarg, kMaxRounds); break;
             case 'p': packets = number(optarg, 1 << 24); break;
             default:
                 fputs("usage: rmem run -n 2 -- fm-pingpong [--rounds N] [--packets N]\n", stderr);

@@ -26,7 +26,7 @@ public:
 
     /// Of a packet with a message of that length.
     [[nodiscard]] bool has_room(std::size_t message_bytes) const noexcept {
-        return sizeof(BundledLength) + kMostPacketBytes + message_bytes <= room_.size() - size_;
+        return sizeof(BundledLength) + kMaxPacketBytes + message_bytes <= room_.size() - size_;
     }
     /// The message is all of the parts; null if it has no bytes.
     void add(const Packet& packet, const Parts* message, std::size_t message_bytes) {

@@ -58,7 +58,7 @@
 
 namespace mpi_channel {
 
-inline constexpr unsigned kMostTaken = 32;       ///< packets in one progress()
+inline constexpr unsigned kMaxTaken = 32;        ///< packets in one progress()
 inline constexpr unsigned kPollsPerLook = 1024;  ///< empty ones between looks for the dead
 
 /// A device, whatever its transport.
@@ -94,7 +94,7 @@ public:
     virtual void discard(Unexpected& message) = 0;
 
     /// Takes at most `packets` packets. False if nothing has come, left or ended.
-    virtual bool progress(unsigned packets = kMostTaken) = 0;
+    virtual bool progress(unsigned packets = kMaxTaken) = 0;
     /// Whether something is still to leave, or to be read: a rank that ends makes progress until
     /// not, and one that sleeps would make none.
     [[nodiscard]] virtual bool has_backlog() const noexcept = 0;
@@ -157,7 +157,7 @@ public:
         receiving_.receive_claimed(message, order);
     }
     void discard(Unexpected& message) override { receiving_.discard(message); }
-    bool progress(unsigned packets = kMostTaken) override;
+    bool progress(unsigned packets = kMaxTaken) override;
     [[nodiscard]] bool has_backlog() const noexcept override {
         return sending_.has_backlog() || receiving_.has_reads() || accesses_.has_backlog() ||
                reach_.is_far_busy() || transport_.has_backlog();

@@ -74,10 +74,10 @@ struct Packet {
 };
 
 inline constexpr std::size_t kHeaderBytes = 16;
-inline constexpr std::size_t kMostPacketBytes =
+inline constexpr std::size_t kMaxPacketBytes =
     kHeaderBytes + 28;  ///< without what follows the header of a SHORT or REMOTE, and names
 
-/// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of
+/// Into `to`, which has kMaxPacketBytes; returns how many. The message of a SHORT, and the rest of
 /// a REMOTE, and the name of a REQUEST_READ, go behind them.
 [[nodiscard]] std::size_t write(const Packet& packet, std::byte* to) noexcept;
 

@@ -14,7 +14,7 @@ namespace mpi_channel {
 namespace {
 
 /// The most bytes in one call; the system reads no more than 2 GiB.
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+constexpr std::size_t kMaxAtOnce = std::size_t{1} << 30;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ bool HostMemory::read(unsigned rank, std::uint64_t address, std::span<std::byte>
     if (!reaches(rank)) return false;
     const Process process = processes_[rank];
     while (!to.empty()) {
-        const iovec here{to.data(), std::min(to.size(), kMostAtOnce)};
+        const iovec here{to.data(), std::min(to.size(), kMaxAtOnce)};
         const iovec there{reinterpret_cast<void*>(address), here.iov_len};
         const ssize_t count = ::process_vm_readv(process.pid, &here, 1, &there, 1, 0);
         if (count <= 0) {

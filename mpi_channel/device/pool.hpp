@@ -8,7 +8,7 @@
 /// allocated. T has a member `std::uint32_t number`, the pool's own, and constructors that throw
 /// nothing.
 /// Thread safety: one thread at a time. Errors: take() throws std::bad_alloc, and std::length_error
-/// beyond kMost.
+/// beyond kMax.
 
 #include <cstdint>
 #include <deque>
@@ -22,20 +22,20 @@ namespace mpi_channel {
 template <class T>
 class Pool {
 public:
-    static constexpr std::uint32_t kMost = std::uint32_t{1} << 20;
+    static constexpr std::uint32_t kMax = std::uint32_t{1} << 20;
 
     /// A new one, made of these.
     template <class... Arguments>
     T& take(Arguments&&... arguments) {
         if (free_.empty()) {
-            if (all_.size() == kMost) throw std::length_error("too many requests are under way");
+            if (all_.size() == kMax) throw std::length_error("too many requests are under way");
             free_.reserve(all_.size() + 1);  // so that give() allocates nothing
             all_.emplace_back();
             all_.back().object.number = static_cast<std::uint32_t>(all_.size() - 1);
             free_.push_back(&all_.back());
         }
         Place& place = *free_.back();
-        const std::uint32_t number = place.object.number + kMost;  // the next object in this place
+        const std::uint32_t number = place.object.number + kMax;  // the next object in this place
         std::destroy_at(&place.object);
         std::construct_at(&place.object, std::forward<Arguments>(arguments)...);
         free_.pop_back();
@@ -44,12 +44,12 @@ public:
         return place.object;
     }
     void give(T& object) {
-        Place& place = all_[object.number % kMost];
+        Place& place = all_[object.number % kMax];
         place.taken = false;
         free_.push_back(&place);
     }
     [[nodiscard]] T* find(std::uint32_t number) {
-        const std::uint32_t index = number % kMost;
+        const std::uint32_t index = number % kMax;
         if (index >= all_.size()) return nullptr;
         Place& place = all_[index];
         return place.taken && place.object.number == number ? &place.object : nullptr;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint8_t kLong = 1, kLast = 2;
 constexpr std::size_t kBeginning = 4, kRequestBytes = kBeginning + 48,
                       kAnswerBytes = kBeginning + 8;
-static_assert(kRequestBytes == kMostRemoteBytes);
+static_assert(kRequestBytes == kMaxRemoteBytes);
 
 /// Whether the bytes that follow are as many as the packet says.
 bool is_whole(const RemotePacket& packet, std::size_t bytes) noexcept {

@@ -50,9 +50,9 @@ struct RemotePacket {
     [[nodiscard]] bool is_answer() const noexcept { return kind >= RemoteKind::done; }
 };
 
-inline constexpr std::size_t kMostRemoteBytes = 52;
+inline constexpr std::size_t kMaxRemoteBytes = 52;
 
-/// Into `to`, which has kMostRemoteBytes; returns how many.
+/// Into `to`, which has kMaxRemoteBytes; returns how many.
 [[nodiscard]] std::size_t write(const RemotePacket& packet, std::byte* to) noexcept;
 
 /// Nothing if it is no such packet. `bytes` becomes the part of the memory that the packet carries.

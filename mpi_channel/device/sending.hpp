@@ -61,7 +61,7 @@ public:
           completions_(completions),
           reach_(reach),
           ranks_(transport.ranks()),
-          scratch_(std::max(kMostRemoteBytes, transport.packet_most())) {}
+          scratch_(std::max(kMaxRemoteBytes, transport.packet_most())) {}
     Sending(const Sending&) = delete;
     Sending& operator=(const Sending&) = delete;
 
@@ -229,7 +229,7 @@ template <class T>
 int Sending<T>::put_packet(unsigned to, Packet& packet, Bytes message) {
     Rank& rank = ranks_[to];
     packet.header.credit = static_cast<std::uint32_t>(rank.credit.owed());
-    std::array<std::byte, kMostPacketBytes> header;
+    std::array<std::byte, kMaxPacketBytes> header;
     const std::size_t bytes = write(packet, header.data());
     const int result = transport_.send_control_block(Bytes(header).first(bytes), message, to);
     if (result == BBP_OK) rank.credit.repaid();
@@ -282,7 +282,7 @@ void Sending<T>::offer_far(unsigned to, Send& send) {
     rmem::FarMemory* const far = reach_.far();
     if (far == nullptr || send.order.parts.count() != 1 || !far->reaches(to, send.size)) return;
     const Bytes name = far->name();
-    if (name.empty() || kMostPacketBytes + name.size() > transport_.packet_most()) return;
+    if (name.empty() || kMaxPacketBytes + name.size() > transport_.packet_most()) return;
     name_.assign(name.begin(), name.end());
     send.far = far->offer({static_cast<const std::byte*>(send.order.parts[0].iov_base), send.size});
 }
@@ -370,7 +370,7 @@ void Sending<T>::post(unsigned to, const Packet& packet, Send* bulk_of) {
 template <class T>
 void Sending<T>::post(unsigned to, RemoteToSend remote) {
     remote.packet.is_long =
-        kHeaderBytes + kMostRemoteBytes + remote.bytes > transport_.packet_most();
+        kHeaderBytes + kMaxRemoteBytes + remote.bytes > transport_.packet_most();
     if (remote.packet.is_answer()) ++ranks_[to].answers;
     Leaving leaving;
     leaving.packet.header.type = PacketType::remote;
@@ -556,7 +556,7 @@ int Sending<T>::post_to_group(std::span<const int> to, std::uint32_t group, std:
         return !ranks_[static_cast<unsigned>(rank)].queue.empty();
     };
     if (std::any_of(to.begin(), to.end(), has_queue)) return BBP_EAGAIN;
-    std::array<std::byte, kMostPacketBytes> header;
+    std::array<std::byte, kMaxPacketBytes> header;
     const std::size_t size = write(packet, header.data());
     return transport_.mcast_control(Bytes(header).first(size), bytes, to);
 }

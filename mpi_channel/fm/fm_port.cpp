@@ -50,7 +50,7 @@ FmPort::FmPort() {
         of_process = nullptr;
         fail("FM_initialize");
     }
-    in_.resize(std::min<std::size_t>(FM_packet_bytes(), Lead::kBytes + Lead::kMostSize));
+    in_.resize(std::min<std::size_t>(FM_packet_bytes(), Lead::kBytes + Lead::kMaxSize));
 }
 
 FmPort::~FmPort() {

@@ -34,7 +34,7 @@ struct Lead {
     std::uint16_t size = 0;  ///< of what follows
 
     static constexpr std::size_t kBytes = 4;
-    static constexpr std::size_t kMostSize = 0xffff;
+    static constexpr std::size_t kMaxSize = 0xffff;
     static_assert(rmem::kMaxRanks <= 256, "`from` holds a rank");
 
     void write(std::byte* to) const noexcept {

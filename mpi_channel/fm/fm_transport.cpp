@@ -11,7 +11,7 @@ namespace mpi_channel {
 namespace {
 
 constexpr std::size_t piece_of(std::size_t most) {
-    return std::min(most - Lead::kBytes, Lead::kMostSize);
+    return std::min(most - Lead::kBytes, Lead::kMaxSize);
 }
 
 }  // namespace

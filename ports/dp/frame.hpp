@@ -31,7 +31,7 @@ inline constexpr unsigned kAllNids = 0xffff;
 inline constexpr std::size_t kHeaderBytes = 8;
 inline constexpr std::size_t kEntryBytes = 4;
 inline constexpr std::size_t kLabelBytes = 8;
-inline constexpr std::size_t kMostTargets = 256;  ///< of one endpoint, so of one list
+inline constexpr std::size_t kMaxTargets = 256;  ///< of one endpoint, so of one list
 
 enum class Kind : std::uint8_t { plain = 0xd1, listed = 0xd2, reliable = 0xd3, ack = 0xd4 };
 
@@ -124,7 +124,7 @@ struct Frame {
     switch (frame.header.kind) {
         case Kind::plain: break;
         case Kind::listed:
-            if (frame.header.dpid > kMostTargets) return false;
+            if (frame.header.dpid > kMaxTargets) return false;
             frame.entries = bytes + before;
             before += (frame.header.dpid * kEntryBytes + 7) / 8 * 8;
             break;

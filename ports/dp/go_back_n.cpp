@@ -12,7 +12,7 @@ std::int64_t GoBackNSender::patience_ns() const noexcept {
         smooth_ns_ == 0
             ? kFirstPatienceNs
             : std::max(smooth_ns_ + std::max(4 * variation_ns_, smooth_ns_ / 2), kLeastPatienceNs);
-    return std::min(measured << std::min(doublings_, 20U), kMostPatienceNs);
+    return std::min(measured << std::min(doublings_, 20U), kMaxPatienceNs);
 }
 
 bool GoBackNSender::sent(std::int64_t now) noexcept {
@@ -68,7 +68,7 @@ void GoBackNSender::on_ack(std::uint32_t awaited, bool gap, std::int64_t now) {
         silences_ = 0;
         acknowledged_ += acknowledged;
         if (acknowledged_ >= window_ && smooth_ns_ < 2 * shortest_ns_) {
-            window_ = std::min(window_ + 1, kMostWindow);
+            window_ = std::min(window_ + 1, kMaxWindow);
             acknowledged_ = 0;
         }
     }

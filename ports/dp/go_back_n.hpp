@@ -19,7 +19,7 @@
 /// in front of it; the receiver delivers no number twice.
 /// Time and actions: `now` is passed in; what is to be sent is asked for (`to_send`), and told when
 /// the network has taken it.
-/// Thread safety: one thread. Progress: a sender that gets no answer kMostSilences times in a row
+/// Thread safety: one thread. Progress: a sender that gets no answer kMaxSilences times in a row
 /// is `broken`.
 /// Units: nanoseconds. Source: the paper names the protocol (5.2) and no more: all of this is a
 /// reconstruction.
@@ -37,12 +37,12 @@ namespace ports::dp {
 
 class RMEM_API GoBackNSender {
 public:
-    static constexpr std::size_t kMostWindow = 64;
+    static constexpr std::size_t kMaxWindow = 64;
     static constexpr std::size_t kFirstWindow = 4;
     static constexpr std::int64_t kFirstPatienceNs = 10'000'000;  ///< before anything was measured
     static constexpr std::int64_t kLeastPatienceNs = 100'000;
-    static constexpr std::int64_t kMostPatienceNs = 1'000'000'000;
-    static constexpr unsigned kMostSilences = 12;
+    static constexpr std::int64_t kMaxPatienceNs = 1'000'000'000;
+    static constexpr unsigned kMaxSilences = 12;
 
     /// `first`: the first message's number, the same at both ends.
     explicit GoBackNSender(std::uint16_t generation, std::uint32_t first = 0)
@@ -53,7 +53,7 @@ public:
 
     [[nodiscard]] bool has_room() const noexcept { return kept_.size() < window_; }
     [[nodiscard]] bool is_idle() const noexcept { return kept_.empty(); }
-    [[nodiscard]] bool is_broken() const noexcept { return silences_ >= kMostSilences; }
+    [[nodiscard]] bool is_broken() const noexcept { return silences_ >= kMaxSilences; }
     std::size_t window() const noexcept { return window_; }
     [[nodiscard]] std::int64_t patience_ns() const noexcept;
 

@@ -14,7 +14,7 @@ namespace {
 
 using billboard::Deadline;
 
-constexpr unsigned kMostAtOnce = 256;  ///< messages, before others come in
+constexpr unsigned kMaxAtOnce = 256;  ///< messages, before others come in
 constexpr unsigned kReadsPerOffer =
     32;  ///< of other endpoints, until what waits elsewhere is offered
 
@@ -43,8 +43,7 @@ void Service::dispatch_copy(unsigned from, std::span<const std::byte> bytes) {
 
 bool Service::receive_all() noexcept {
     bool something = false;
-    for (unsigned i = 0; i < kMostAtOnce && receive_one(Deadline::now()) >= 0; ++i)
-        something = true;
+    for (unsigned i = 0; i < kMaxAtOnce && receive_one(Deadline::now()) >= 0; ++i) something = true;
     return something;
 }
 
@@ -237,7 +236,7 @@ int Service::try_read(Endpoint& e, int fd, char** address) {
 int Service::await(Held& held, Endpoint& e, int fd, char** address) {
     int length = 0;
     if (!e.is_nonblocking) {
-        for (unsigned i = 0; i < kMostAtOnce && receive_one(kBriefly) >= 0; ++i) {
+        for (unsigned i = 0; i < kMaxAtOnce && receive_one(kBriefly) >= 0; ++i) {
             if (pick(e, fd, address, length)) [[likely]]
                 return length;
         }

@@ -18,18 +18,18 @@ namespace ports::dp {
 
 namespace {
 
-constexpr std::size_t kMostContainer = 65536 - 64;
-constexpr std::uint64_t kMostPoolBytes = std::uint64_t{1} << 31;  ///< a token's link has 32 bits
+constexpr std::size_t kMaxContainer = 65536 - 64;
+constexpr std::uint64_t kMaxPoolBytes = std::uint64_t{1} << 31;  ///< a token's link has 32 bits
 
 std::size_t pool_bytes() {
     const char* text = rmem::environment_variable("RMEM_DP_POOL");
     if (text == nullptr || *text == 0) return DP_POOL_BYTES;
     const std::size_t bytes = rmem::parse_size("RMEM_DP_POOL", text);
-    if (bytes <= kMostPoolBytes) return bytes;
+    if (bytes <= kMaxPoolBytes) return bytes;
     throw rmem::Error(
         rmem::Errc::bad_environment,
         fmt::format("RMEM_DP_POOL: {} is too large for a token buffer pool; maximum is {} bytes",
-                    text, kMostPoolBytes));
+                    text, kMaxPoolBytes));
 }
 
 void add(Counts& sum, const Counts& more) {
@@ -68,7 +68,7 @@ int Service::open(unsigned dpid) {
         nid_ = ring()->rank();
         counters_.emplace(*ring(), billboard::Class::dp);
         // A message is sent by try calls, and the receiver's partition is like the own one.
-        container_ = std::min(kMostContainer, ring()->partition_bytes() / 4) / 8 * 8 - 64;
+        container_ = std::min(kMaxContainer, ring()->partition_bytes() / 4) / 8 * 8 - 64;
         if (generation_ == 0) generation_ = static_cast<std::uint16_t>(now_ns() >> 10);
         process_->attend(*this);
     }
@@ -178,7 +178,7 @@ Endpoint* Service::find_inode(ino_t inode) {
 int Service::set_pool(Endpoint& e, dpmmap_t& map) {
     const auto held = process_->hold();
     if (map.size != 0) {
-        if (map.size > kMostPoolBytes) return -EINVAL;
+        if (map.size > kMaxPoolBytes) return -EINVAL;
         if (e.pool->used() != 0) return -EBUSY;
         e.pool = std::make_unique<TokenPool>(map.size);
     }

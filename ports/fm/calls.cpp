@@ -67,9 +67,9 @@ void set(int parameter, std::va_list values) {
     };
     switch (parameter) {
         case FM_QUIET: p.is_quiet = true; break;
-        case FM_MAX_HANDLERS: bounded(p.max_handlers, kMostHandlers); break;
-        case FM_REJECT_QUEUE: bounded(p.fm1.slots, Fm1::kMostSlots); break;
-        case FM_HOST_RECEIVE_QUEUE: bounded(p.fm1.queue, Fm1::kMostQueue); break;
+        case FM_MAX_HANDLERS: bounded(p.max_handlers, kMaxHandlers); break;
+        case FM_REJECT_QUEUE: bounded(p.fm1.slots, Fm1::kMaxSlots); break;
+        case FM_HOST_RECEIVE_QUEUE: bounded(p.fm1.queue, Fm1::kMaxQueue); break;
         case FM_GRM_NAME:
         case FM_GRM_PORT:
         case FM_CM_PORT:

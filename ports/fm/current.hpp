@@ -18,7 +18,7 @@ struct Current {
 };
 extern Current current;
 
-inline constexpr int kMostHandlers = 65535;
+inline constexpr int kMaxHandlers = 65535;
 
 /// A call that succeeds leaves errno as it was, whatever the system has said to it on the way.
 class KeptErrno {

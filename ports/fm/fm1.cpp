@@ -135,7 +135,7 @@ int Fm1::pay_back(unsigned node, Deadline deadline) {
         std::array<std::byte, billboard::kInlineBytes> frame;
         std::array<std::uint8_t, kReturnedSlots> slots;
         std::size_t n = 0;
-        for (std::size_t i = p.returned._Find_first(); i < kMostSlots && n < slots.size();
+        for (std::size_t i = p.returned._Find_first(); i < kMaxSlots && n < slots.size();
              i = p.returned._Find_next(i)) {
             slots[n++] = static_cast<std::uint8_t>(i);
         }

@@ -35,17 +35,17 @@ namespace ports::fm {
 
 class Fm1 final : public Layer {
 public:
-    static constexpr unsigned kMostSlots = 256;
+    static constexpr unsigned kMaxSlots = 256;
     static constexpr unsigned kDefaultSlots = 128;
     static constexpr unsigned kDefaultQueue = 256;
-    static constexpr unsigned kMostQueue = 65536;
+    static constexpr unsigned kMaxQueue = 65536;
 
     struct Limits {
         unsigned slots = kDefaultSlots;
         unsigned queue = kDefaultQueue;
         /// Frames on their way to one node, at most: a static window, in which nothing is ever
         /// returned if the receiver's queue holds one of each sender. For measurements.
-        unsigned to_one = kMostSlots;
+        unsigned to_one = kMaxSlots;
     };
 
     Fm1(Network& network, Limits limits);
@@ -118,9 +118,9 @@ private:
         std::uint16_t decided = kFirstCount;
         std::uint16_t told = kFirstCount;
         std::uint16_t ack_every = kAckEvery;
-        std::uint16_t waited = 0;          ///< calls of tidy since a decision was not told
-        std::uint16_t owed = 0;            ///< bits of `returned`
-        std::bitset<kMostSlots> returned;  ///< slots that it has not been told of
+        std::uint16_t waited = 0;         ///< calls of tidy since a decision was not told
+        std::uint16_t owed = 0;           ///< bits of `returned`
+        std::bitset<kMaxSlots> returned;  ///< slots that it has not been told of
     };
     /// A message that waits for its handler.
     struct alignas(rmem::kLineBytes) Entry {

@@ -59,7 +59,7 @@ void failed(const ports::fm::KeptErrno& kept, int error) {
 }
 
 /// For a message with an id that no node can have registered.
-constexpr ULONG kMostId = ports::fm::kMostHandlers - 1;
+constexpr ULONG kMaxId = ports::fm::kMaxHandlers - 1;
 
 [[gnu::noinline]] FM_stream* begin(ULONG recipient, ULONG length, ULONG handler, bool may_wait) {
     Runtime* const runtime = current.runtime.get();
@@ -67,12 +67,12 @@ constexpr ULONG kMostId = ports::fm::kMostHandlers - 1;
         ports::fm::not_initialized();
         return nullptr;
     }
-    if (recipient >= runtime->network.nodes() || handler > kMostId) [[unlikely]] {
+    if (recipient >= runtime->network.nodes() || handler > kMaxId) [[unlikely]] {
         refuse(EINVAL, BBP_ERANK,
-               handler > kMostId ? fmt::format("there is no handler with id {}; ids are 0 to {}",
-                                               handler, kMostId)
-                                 : fmt::format("there is no node {}; this ring has 0 to {}",
-                                               recipient, runtime->network.nodes() - 1));
+               handler > kMaxId
+                   ? fmt::format("there is no handler with id {}; ids are 0 to {}", handler, kMaxId)
+                   : fmt::format("there is no node {}; this ring has 0 to {}", recipient,
+                                 runtime->network.nodes() - 1));
         return nullptr;
     }
     const ports::fm::KeptErrno kept;
@@ -136,7 +136,7 @@ FM_API void FM2_reallocate_credit(void) {
 
 FM_API FM_stream* FM2_begin_message(ULONG recipient, ULONG length, ULONG handler) {
     if (Runtime* const runtime = current.runtime.get();
-        runtime != nullptr && recipient < runtime->network.nodes() && handler <= kMostId)
+        runtime != nullptr && recipient < runtime->network.nodes() && handler <= kMaxId)
         [[likely]] {
         const auto held = hold(*runtime);
         FM_stream* const stream =

@@ -122,10 +122,10 @@ private:
     using Held = ProcessEndpoint::Held;
     static constexpr int kToAll = -2;
     static constexpr int kUnbound = -1;
-    static constexpr int kPending = 1;           ///< no result yet
-    static constexpr unsigned kMostFrames = 64;  ///< taken in one go: then others come in
-    static constexpr unsigned kMaxDepth = 16;    ///< handlers within handlers
-    static constexpr unsigned kMaxRounds = 8;    ///< of a barrier of 256 nodes
+    static constexpr int kPending = 1;          ///< no result yet
+    static constexpr unsigned kMaxFrames = 64;  ///< taken in one go: then others come in
+    static constexpr unsigned kMaxDepth = 16;   ///< handlers within handlers
+    static constexpr unsigned kMaxRounds = 8;   ///< of a barrier of 256 nodes
 
     /// Where a port's messages go.
     struct Out {

@@ -25,7 +25,7 @@ bool Process::take_in() {
     if (!may_take_in()) return false;
     int result = 0;
     unsigned frames = 0;
-    while (frames < kMostFrames && take_one(Deadline::now(), result)) ++frames;
+    while (frames < kMaxFrames && take_one(Deadline::now(), result)) ++frames;
     return frames != 0;
 }
 

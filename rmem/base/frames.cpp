@@ -11,7 +11,7 @@ constexpr std::size_t kKindAt = 4;
 constexpr std::size_t kZeroAt = 6;
 constexpr std::size_t kHeaderBytes = FrameWriter::kHeaderBytes;
 /// More bytes than these are not left in front of others.
-constexpr std::size_t kMostGoneBytes = std::size_t{256} << 10;
+constexpr std::size_t kMaxGoneBytes = std::size_t{256} << 10;
 
 std::size_t body_bytes(std::span<const std::byte> frame) {
     return load<std::uint32_t>(frame.data());
@@ -22,7 +22,7 @@ std::size_t body_bytes(std::span<const std::byte> frame) {
 void ByteQueue::sent(std::size_t bytes) {
     RMEM_CHECK(bytes <= left().size());
     sent_ += bytes;
-    if (!empty() && sent_ < kMostGoneBytes) return;
+    if (!empty() && sent_ < kMaxGoneBytes) return;
     bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(sent_));
     sent_ = 0;
 }

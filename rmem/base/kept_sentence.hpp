@@ -19,7 +19,7 @@ namespace rmem {
 
 class KeptSentence {
 public:
-    static constexpr std::size_t kMostBytes = 1023;
+    static constexpr std::size_t kMaxBytes = 1023;
 
     constexpr KeptSentence() = default;
     KeptSentence(KeptSentence&& other) noexcept : text_(std::exchange(other.text_, nullptr)) {}
@@ -35,7 +35,7 @@ public:
     }
 
     void keep(std::string_view sentence) noexcept {
-        const std::size_t bytes = std::min(sentence.size(), kMostBytes);
+        const std::size_t bytes = std::min(sentence.size(), kMaxBytes);
         if (has_memory()) *std::copy_n(sentence.begin(), bytes, text_) = 0;
     }
     const char* c_str() noexcept {
@@ -44,7 +44,7 @@ public:
 
 private:
     [[nodiscard]] bool has_memory() noexcept {
-        if (text_ == nullptr) text_ = new (std::nothrow) char[kMostBytes + 1]{};
+        if (text_ == nullptr) text_ = new (std::nothrow) char[kMaxBytes + 1]{};
         return text_ != nullptr;
     }
 

@@ -189,7 +189,7 @@ void BankWriter<Link>::write_words(std::size_t offset, const void* from, std::si
 
 template <class Link>
 void BankWriter<Link>::post(std::size_t offset, const std::uint32_t* words, std::size_t count) {
-    RMEM_CHECK_IF(false, count >= 1 && count <= Link::kMostPostWords);
+    RMEM_CHECK_IF(false, count >= 1 && count <= Link::kMaxPostWords);
     if (filter_) {
         write_words(offset + kWordBytes, words + 1, count - 1);
         return post_word(offset, *words);

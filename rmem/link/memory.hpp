@@ -30,7 +30,7 @@
 /// Posts
 ///   A message that follows its flag's word is a write and a post_word. Where each write has its
 ///   price, a link may offer both in one (PostsWhole): `post(offset, words, count)`, of up to
-///   kMostPostWords, of which the first is there last.
+///   kMaxPostWords, of which the first is there last.
 /// Hints
 ///   `expect_write(offset, bytes)`: these bytes are probably written next. Where a store is the
 ///   transfer, their cache lines are fetched from the last reader now, so that the store need not
@@ -100,8 +100,8 @@ inline constexpr std::size_t kLinePostWords = kLineBytes / kWordBytes;  ///< eac
 inline constexpr std::int64_t kLeaveNs = 1'000'000'000;
 
 template <class M>
-concept PostsWhole = M::kMostPostWords >= kLinePostWords&& requires(M m, std::size_t offset,
-                                                                    const std::uint32_t* words) {
+concept PostsWhole = M::kMaxPostWords >= kLinePostWords&& requires(M m, std::size_t offset,
+                                                                   const std::uint32_t* words) {
     m.post(offset, words, offset);  // (offset, words, count)
 };
 

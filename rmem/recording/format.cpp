@@ -27,8 +27,8 @@ constexpr std::size_t kTimingBytes = 168;
 static_assert(kNameBytes > kMaxNameBytes && kTimingAt + kTimingBytes <= kFileChecksumAt);
 
 // Places in a block's header; its checksum covers the key and what follows the checksum
-constexpr std::size_t kBlockChecksumAt = 4, kNumberAt = 8, kBaseAt = 16, kLeastAt = 24,
-                      kMostAt = 28, kPayloadBytesAt = 32, kRecordsAt = 36, kPayloadChecksumAt = 40;
+constexpr std::size_t kBlockChecksumAt = 4, kNumberAt = 8, kBaseAt = 16, kLeastAt = 24, kMaxAt = 28,
+                      kPayloadBytesAt = 32, kRecordsAt = 36, kPayloadChecksumAt = 40;
 
 // Places in a record
 constexpr std::size_t kTimeAt = 0, kNodeAt = 4, kRankAt = 6, kOffsetAt = 8, kWordsAt = 16,
@@ -164,7 +164,7 @@ void put_block_header(std::byte* to, const BlockHeader& header, Key key) noexcep
     put(to, kNumberAt, header.number);
     put(to, kBaseAt, header.base_ns);
     put(to, kLeastAt, header.least);
-    put(to, kMostAt, header.most);
+    put(to, kMaxAt, header.most);
     put(to, kPayloadBytesAt, header.payload_bytes);
     put(to, kRecordsAt, header.records);
     put(to, kPayloadChecksumAt, header.payload_checksum);
@@ -180,7 +180,7 @@ std::optional<BlockHeader> get_block_header(const std::byte* from, Key key) noex
     header.number = get<std::uint64_t>(from, kNumberAt);
     header.base_ns = get<std::int64_t>(from, kBaseAt);
     header.least = get<std::int32_t>(from, kLeastAt);
-    header.most = get<std::int32_t>(from, kMostAt);
+    header.most = get<std::int32_t>(from, kMaxAt);
     header.payload_bytes = get<std::uint32_t>(from, kPayloadBytesAt);
     header.records = get<std::uint32_t>(from, kRecordsAt);
     header.payload_checksum = get<std::uint32_t>(from, kPayloadChecksumAt);

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::size_t kPcapHeaderBytes = 24;
 constexpr std::size_t kFrameBytes = 16;  // before each packet
-constexpr std::size_t kMostBytes =
+constexpr std::size_t kMaxBytes =
     kFrameBytes + PcapWriter::kPacketHeaderBytes + kMaxRecordedBytes + PcapWriter::kDelayBytes;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
-static_assert(kMostBytes <= kBufferBytes && kPcapHeaderBytes <= kBufferBytes);
+static_assert(kMaxBytes <= kBufferBytes && kPcapHeaderBytes <= kBufferBytes);
 
 /// Writes one value behind the other; the host's byte order is the file's, and the magic tells it.
 class Values {
@@ -44,7 +44,7 @@ PcapWriter::PcapWriter(const std::string& path, const RecordingInfo& info, bool 
     constexpr std::uint32_t kNanosecondMagic = 0xa1b23c4d;
     Values(buffer_.data()) << kNanosecondMagic << std::uint16_t{2} << std::uint16_t{4}
                            << std::uint32_t{0} << std::uint32_t{0}
-                           << static_cast<std::uint32_t>(kMostBytes) << kLinkType;
+                           << static_cast<std::uint32_t>(kMaxBytes) << kLinkType;
 }
 
 PcapWriter::~PcapWriter() {
@@ -55,7 +55,7 @@ bool PcapWriter::add(const RecordedWrite& write) {
     const bool has_delay = (write.flags & RecordedWrite::kApplied) != 0;
     const std::size_t packet =
         kPacketHeaderBytes + write.words.size() + (has_delay ? kDelayBytes : 0);
-    if (packet > kMostBytes - kFrameBytes) return false;
+    if (packet > kMaxBytes - kFrameBytes) return false;
     if (used_ + kFrameBytes + packet > buffer_.size() && !flush()) return false;
 
     // The format's seconds are unsigned, of 32 bits.

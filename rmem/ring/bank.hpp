@@ -81,11 +81,11 @@ public:
     [[nodiscard]] bool any_twin() const noexcept { return any_twin_; }
 
     static constexpr unsigned kWordsBits = 28;
-    static constexpr std::uint64_t kMostWords = (std::uint64_t{1} << kWordsBits) - 1;
+    static constexpr std::uint64_t kMaxWords = (std::uint64_t{1} << kWordsBits) - 1;
 
     /// Its first word above, the number of its words below.
     static std::uint64_t place_of(std::size_t offset, std::size_t words) noexcept {
-        return offset / kWordBytes << kWordsBits | (words < kMostWords ? words : kMostWords);
+        return offset / kWordBytes << kWordsBits | (words < kMaxWords ? words : kMaxWords);
     }
 
 private:

@@ -67,13 +67,13 @@ constexpr std::array<Launcher, 4> kLaunchers = {{
 
 /// Slurm's own steps have higher numbers: a job's script, an interactive shell. They are told that
 /// they are rank 0 of all the job's, and are none.
-constexpr unsigned kMostSlurmStep = 0xfffffff0;
+constexpr unsigned kMaxSlurmStep = 0xfffffff0;
 
 /// Whether srun has started this process as a rank. What another launcher's daemon starts finds the
 /// daemon's variables.
 bool is_slurm_rank() {
     const auto step = unsigned_variable("SLURM_STEP_ID", std::numeric_limits<unsigned>::max());
-    if (!step || *step > kMostSlurmStep) return false;
+    if (!step || *step > kMaxSlurmStep) return false;
     return variable("PMIX_NAMESPACE").value_or("slurm.").starts_with("slurm.");
 }
 

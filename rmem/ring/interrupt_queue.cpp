@@ -20,7 +20,7 @@ namespace {
 
 /// A push that others outrun this often finds nonsense in the queue: it gives up and counts.
 constexpr unsigned kMaxPushTries = 1U << 20;
-constexpr unsigned kMostHalvings = 10;
+constexpr unsigned kMaxHalvings = 10;
 
 }  // namespace
 
@@ -239,7 +239,7 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
             case Found::lost: lose(1); break;
             case Found::overrun: {
                 // A reader that is overrun again and again leaves out more each time.
-                const unsigned kept = kInterruptQueueEntries >> std::min(overruns++, kMostHalvings);
+                const unsigned kept = kInterruptQueueEntries >> std::min(overruns++, kMaxHalvings);
                 // relaxed is enough: look() sees whether it is stale
                 const std::uint64_t tail = area(node_).tail.load(std::memory_order_relaxed);
                 const auto left = static_cast<std::int64_t>(tail - kept - next_);

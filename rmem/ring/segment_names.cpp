@@ -17,7 +17,7 @@ std::string ring_of(const std::string& name) {
 }
 
 Error no_such_ring(const std::string& name) {
-    constexpr std::size_t kMostNamed = 8;
+    constexpr std::size_t kMaxNamed = 8;
     const std::string ring = ring_of(name);
     std::vector<std::string> here = Segment::list();
     if (ring != name && std::find(here.begin(), here.end(), ring) != here.end()) {
@@ -28,15 +28,15 @@ Error no_such_ring(const std::string& name) {
     }
     const std::string meant = did_you_mean(name, here);
     const std::size_t all = here.size();
-    here.resize(std::min(all, kMostNamed));
-    return {Errc::no_such_ring,
-            fmt::format("no ring '{}' on this host{}; {}; start one with `rmem run --ring {} …`",
-                        name, meant,
-                        here.empty()
-                            ? std::string("it has none")
-                            : fmt::format("here {}: {}{}", all == 1 ? "is" : "are",
-                                          fmt::join(here, ", "), all > kMostNamed ? ", …" : ""),
-                        ring)};
+    here.resize(std::min(all, kMaxNamed));
+    return {
+        Errc::no_such_ring,
+        fmt::format("no ring '{}' on this host{}; {}; start one with `rmem run --ring {} …`", name,
+                    meant,
+                    here.empty() ? std::string("it has none")
+                                 : fmt::format("here {}: {}{}", all == 1 ? "is" : "are",
+                                               fmt::join(here, ", "), all > kMaxNamed ? ", …" : ""),
+                    ring)};
 }
 
 std::string segment_named(const std::string& name) {

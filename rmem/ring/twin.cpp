@@ -31,8 +31,8 @@ bool is_storing(std::uint64_t count) noexcept {
 std::uint64_t words_at(std::uint64_t place, std::size_t offset, std::size_t bytes) noexcept {
     const std::size_t count = bytes / kWordBytes;
     const std::uint64_t first = place >> Applying::kWordsBits, here = offset / kWordBytes;
-    const std::uint64_t words = place & Applying::kMostWords;
-    const std::uint64_t end = words == Applying::kMostWords ? ~std::uint64_t{0} : first + words;
+    const std::uint64_t words = place & Applying::kMaxWords;
+    const std::uint64_t end = words == Applying::kMaxWords ? ~std::uint64_t{0} : first + words;
     if (first >= here + count || end <= here) return 0;
     const unsigned from = static_cast<unsigned>(first > here ? first - here : 0);
     const auto to = static_cast<unsigned>(std::min<std::uint64_t>(end - here, count));
@@ -215,7 +215,7 @@ void mend_applier(const Ring& ring, Applier& applier) noexcept {
     const std::uint64_t place =
         applier.places[count / 2 % applier.places.size()].load(std::memory_order_relaxed);
     const std::size_t size = ring.config().user_bytes;
-    const std::size_t words = place & Applying::kMostWords;
+    const std::size_t words = place & Applying::kMaxWords;
     const std::size_t offset = (place >> Applying::kWordsBits) * kWordBytes;
     const std::size_t bytes =
         offset < size ? std::min(words * kWordBytes, size - offset) : std::size_t{0};

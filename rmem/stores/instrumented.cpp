@@ -18,9 +18,9 @@ namespace rmem::stores {
 
 namespace {
 
-constexpr std::size_t kMostViews = 64;
+constexpr std::size_t kMaxViews = 64;
 
-std::array<std::atomic<InstrumentedStores*>, kMostViews> hooked_views{};
+std::array<std::atomic<InstrumentedStores*>, kMaxViews> hooked_views{};
 
 InstrumentedStores* hooked_view_at(std::uintptr_t address) noexcept {
     for (const auto& one : hooked_views) {

@@ -161,8 +161,8 @@ private:
 // ---- A signal
 
 class ProtectedWatch;
-constexpr std::size_t kMostWatches = 64;  // in a process
-constinit std::array<std::atomic<ProtectedWatch*>, kMostWatches> watches{};
+constexpr std::size_t kMaxWatches = 64;  // in a process
+constinit std::array<std::atomic<ProtectedWatch*>, kMaxWatches> watches{};
 
 class ProtectedWatch final : public ViewWatch {
 public:

@@ -20,9 +20,9 @@ constexpr std::int64_t kLongestSleepNs = 1'000'000'000;
 constexpr std::int64_t kShortestSleepNs = 2000;
 constexpr std::int64_t kStuckNs = 10'000'000;
 constexpr int kLastLooks = 100;
-constexpr std::size_t kMostPagesAtOnce = 64;
-constexpr std::size_t kMostTaken = 1U << 16;  // words, before they are sent
-constexpr std::size_t kMostRunWords = 256;    // so that it finds room
+constexpr std::size_t kMaxPagesAtOnce = 64;
+constexpr std::size_t kMaxTaken = 1U << 16;  // words, before they are sent
+constexpr std::size_t kMaxRunWords = 256;    // so that it finds room
 constexpr std::size_t kBlock = Twin::kBlockBytes;
 
 }  // namespace
@@ -115,7 +115,7 @@ void ScannedStores::wait(std::int64_t ns) {
 
 /// The page gets hot, and with it those behind it, if the program goes through its memory.
 std::size_t ScannedStores::heat(std::size_t page) {
-    pages_at_once_ = page == next_page_ ? std::min(2 * pages_at_once_, kMostPagesAtOnce) : 1;
+    pages_at_once_ = page == next_page_ ? std::min(2 * pages_at_once_, kMaxPagesAtOnce) : 1;
     const std::size_t count = std::min(pages_at_once_, is_hot_.size() - page);
     next_page_ = page + count;
     const std::int64_t now = now_ns();
@@ -141,7 +141,7 @@ void ScannedStores::look() {
     if (read_sync_words()) wait(0);
     for (HotPage& hot : hot_) {
         compare(hot);
-        if (taken_.size() >= kMostTaken) send();
+        if (taken_.size() >= kMaxTaken) send();
     }
     send();
     if (is_whole_) {
@@ -221,7 +221,7 @@ void ScannedStores::send() {
     for (const Taken& word : taken_) words_.push_back(word.now);
     for (std::size_t first = 0, i = 1; i <= taken_.size(); ++i) {
         if (i < taken_.size() && taken_[i].offset == taken_[i - 1].offset + kWordBytes &&
-            i - first < kMostRunWords)
+            i - first < kMaxRunWords)
             continue;
         runs_.push_back(
             {taken_[first].offset, std::as_bytes(std::span(&words_[first], i - first))});

@@ -20,7 +20,7 @@ namespace rmem::stores {
 
 namespace {
 
-std::array<std::atomic<TrappedView*>, TrappedView::kMost> views{};
+std::array<std::atomic<TrappedView*>, TrappedView::kMax> views{};
 
 #if defined(__x86_64__)
 
@@ -40,7 +40,7 @@ constexpr std::array<int, 16> kGeneral = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, RE
                                           REG_R12, REG_R13, REG_R14, REG_R15};
 constexpr std::uint64_t kWriteFault = 1U << 1;
 constexpr std::size_t kPage = 4096;
-constexpr unsigned kMostAtOnce = 32;  ///< stores, for one fault
+constexpr unsigned kMaxAtOnce = 32;  ///< stores, for one fault
 constexpr std::byte kBreakpoint{0xCC};
 
 std::uint64_t reg(const ucontext_t& context, int which) noexcept {
@@ -127,7 +127,7 @@ void perform_fault(void* with) noexcept {
     fault.outcome = perform_next(fault.view, registers, false);
     if (fault.outcome != Outcome::performed) return;
     // Stores come in groups, and each is cheaper here than a fault of its own.
-    for (unsigned more = 1; more < kMostAtOnce; ++more) {
+    for (unsigned more = 1; more < kMaxAtOnce; ++more) {
         if (perform_next(fault.view, registers, true) != Outcome::performed) break;
     }
     put_back(registers, fault.context);
@@ -190,7 +190,7 @@ TrappedView::TrappedView(std::span<const std::byte> view, std::byte* bank, Store
     }
     throw Error(
         Errc::invalid_argument,
-        fmt::format("this process captures the stores of {} nodes already, and of no more", kMost));
+        fmt::format("this process captures the stores of {} nodes already, and of no more", kMax));
 #endif
 }
 

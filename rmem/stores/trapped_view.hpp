@@ -36,7 +36,7 @@ namespace rmem::stores {
 
 class RMEM_API TrappedView final : public Destination, private AtFork {
 public:
-    static constexpr std::size_t kMost = 64;  ///< in a process
+    static constexpr std::size_t kMax = 64;  ///< in a process
 
     /// `view` is mapped for reading alone; `bank` is the same memory, for writing. They outlive
     /// this.

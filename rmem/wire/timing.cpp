@@ -26,7 +26,7 @@ constexpr std::uint64_t kMaxBoundNs = 3'600 * kPsPerSecond / kPsPerNs;
 
 constexpr std::uint32_t kScramnetByte = 9;  // bits, a parity bit among them
 constexpr std::uint32_t kDefaultDepth = 1024;
-constexpr std::uint32_t kMostPacketBytes = 4096;
+constexpr std::uint32_t kMaxPacketBytes = 4096;
 
 constexpr TimingProfile scramnet(bool platinum, std::uint32_t packet_bytes) {
     TimingProfile p;
@@ -198,7 +198,7 @@ constexpr auto kOptions = std::to_array<Option>({
                                 "words of the transmit FIFO, at most 1000000; 0: no limit"),
     choice<&Timing::packets>("packets", kPackets, "fixed, variable"),
     choice<&Timing::retransmits>("resend", kNoOrYes, "yes, no"),
-    number<&Timing::packet_bytes>("packet", kWordBytes, kMostPacketBytes, kPlain,
+    number<&Timing::packet_bytes>("packet", kWordBytes, kMaxPacketBytes, kPlain,
                                   "bytes, a multiple of 4 to 4096", false),
     number<&Timing::cable_ps>("cable", 0, kMaxCableMetres* kCablePsPerMetre, kMetres,
                               "whole metres of one segment, 0m to 100000m", false),

@@ -8,12 +8,12 @@
 namespace simulator {
 
 void Findings::violate(std::string sentence) {
-    if (violations.size() < kMostSentences) violations.push_back(std::move(sentence));
+    if (violations.size() < kMaxSentences) violations.push_back(std::move(sentence));
 }
 
 Findings& Findings::operator+=(const Findings& other) {
     for (const std::string& sentence : other.violations) violate(sentence);
-    for (std::size_t i = 0; i < kMostKinds; ++i) {
+    for (std::size_t i = 0; i < kMaxKinds; ++i) {
         faults[i] += other.faults[i];
         coverage[i] += other.coverage[i];
     }

@@ -42,9 +42,9 @@ struct Kinds {
 };
 
 struct Findings {
-    static constexpr std::size_t kMostSentences = 10;
-    static constexpr std::size_t kMostKinds = 24;
-    using Counts = std::array<std::uint64_t, kMostKinds>;
+    static constexpr std::size_t kMaxSentences = 10;
+    static constexpr std::size_t kMaxKinds = 24;
+    using Counts = std::array<std::uint64_t, kMaxKinds>;
 
     std::vector<std::string> violations;
     Counts faults{};

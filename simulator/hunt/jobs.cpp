@@ -57,7 +57,7 @@ Report report_of(std::uint64_t seed, const HuntPlan& plan) {
 
 [[noreturn]] void run_job(const HuntPlan& plan, std::uint64_t first, std::uint64_t end, int pipe) {
     for (std::uint64_t seed = first; seed < end; seed += plan.jobs) {
-        ::alarm(HuntPlan::kMostSecondsASeed);  // an endless loop ends here
+        ::alarm(HuntPlan::kMaxSecondsASeed);  // an endless loop ends here
         const Report report = report_of(seed, plan);
         if (::write(pipe, &report, sizeof report) != sizeof report) break;
     }

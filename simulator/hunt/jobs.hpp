@@ -20,7 +20,7 @@
 namespace simulator {
 
 struct HuntPlan {
-    static constexpr unsigned kMostSecondsASeed = 120;
+    static constexpr unsigned kMaxSecondsASeed = 120;
 
     std::uint64_t first = 1;
     std::uint64_t seeds = 1;

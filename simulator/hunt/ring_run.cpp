@@ -15,7 +15,7 @@ using rmem::sim::RunEnd;
 
 namespace {
 
-constexpr std::int64_t kMostVirtualNs = 20'000'000'000;
+constexpr std::int64_t kMaxVirtualNs = 20'000'000'000;
 
 rmem::sim::WorldConfig world_config(const std::string& name, const RingScenario& scenario) {
     rmem::sim::WorldConfig config;
@@ -52,7 +52,7 @@ void RingRun::observe(rmem::sim::Observer& own, const RingOptions& options) {
 Findings RingRun::to_end() {
     for (unsigned r = 0; r < kRanks; ++r) start(r);
     try {
-        finish(world_.run(kMostVirtualNs));
+        finish(world_.run(kMaxVirtualNs));
     } catch (const std::exception& e) {
         findings_.violate(fmt::format("a program threw: {}", e.what()));
     }

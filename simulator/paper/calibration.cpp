@@ -10,12 +10,12 @@ namespace simulator {
 
 namespace {
 
-constexpr std::int64_t kMostNs = 2047;  // neither can be as much: both latencies are below 8 µs
+constexpr std::int64_t kMaxNs = 2047;  // neither can be as much: both latencies are below 8 µs
 
 /// The first of 1 to `most_ns` that is no longer below, by the caller's measure; `most_ns` if none
 /// is.
 template <class IsBelow>
-std::int64_t first_not_below(IsBelow&& is_below, std::int64_t most_ns = kMostNs) {
+std::int64_t first_not_below(IsBelow&& is_below, std::int64_t most_ns = kMaxNs) {
     std::int64_t low = 1, high = most_ns;
     while (low < high) {
         const std::int64_t middle = (low + high) / 2;

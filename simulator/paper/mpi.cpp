@@ -125,7 +125,7 @@ void Mpi::multicast(std::span<std::byte> bytes) {
     work_before();
     mpi_channel::Packet packet;
     packet.header.type = mpi_channel::PacketType::short_message;
-    std::array<std::byte, mpi_channel::kMostPacketBytes> header;
+    std::array<std::byte, mpi_channel::kMaxPacketBytes> header;
     const auto used = std::span(header).first(mpi_channel::write(packet, header.data()));
     std::vector<int> others(channel_.ranks() - 1);
     std::iota(others.begin(), others.end(), 1);

@@ -152,21 +152,21 @@ void add_crossovers(Rows& rows) {
 
 /// The other networks as lines through their barriers.
 void add_mpi_crossovers(Rows& rows) {
-    constexpr std::size_t kMost = 4000;  // still a packet of the channel interface
+    constexpr std::size_t kMax = 4000;  // still a packet of the channel interface
     const auto add = [&rows](const char* id, const char* what, double paper, std::size_t bytes,
                              const char* note) {
         rows.push_back({id, what, "B", fmt::format("~{}", paper), paper, static_cast<double>(bytes),
                         Standing::predicted, note});
     };
-    add("B17", "MPI faster than on Fast Ethernet below", 512,
-        one_way_crossing(kFastEthernet, kMost), "a third of B8, and 80 ns a byte");
-    add("B18", "MPI faster than on ATM below", 580, one_way_crossing(kAtm, kMost),
+    add("B17", "MPI faster than on Fast Ethernet below", 512, one_way_crossing(kFastEthernet, kMax),
+        "a third of B8, and 80 ns a byte");
+    add("B18", "MPI faster than on ATM below", 580, one_way_crossing(kAtm, kMax),
         "a third of B9, and 59 ns a byte");
     add("B19", "MPI_Bcast point to point, the same below", 450,
-        broadcast_crossing(kFastEthernet, BroadcastKind::tree, kMost), "two messages of B17");
+        broadcast_crossing(kFastEthernet, BroadcastKind::tree, kMax), "two messages of B17");
     rows.push_back(
         {"B20", "MPI_Bcast by multicast, the same up to", "B", "1 KB measured", std::nullopt,
-         static_cast<double>(broadcast_crossing(kFastEthernet, BroadcastKind::multicast, kMost)),
+         static_cast<double>(broadcast_crossing(kFastEthernet, BroadcastKind::multicast, kMax)),
          Standing::predicted, "two messages of B17"});
 }
 

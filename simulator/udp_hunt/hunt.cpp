@@ -16,7 +16,7 @@ namespace simulator::udp {
 
 namespace {
 
-constexpr unsigned kMostDatagramsASecond = 200;  // of a node when all is quiet
+constexpr unsigned kMaxDatagramsASecond = 200;  // of a node when all is quiet
 
 /// A scenario on its way.
 class Run {
@@ -258,7 +258,7 @@ void Run::check_aftermath() {
     const std::uint64_t posted = world_.network().counts().posted;
     world_.run_for(1000 * kMillisecond);
     const std::uint64_t most =
-        std::uint64_t{kMostDatagramsASecond} * scenario_.nodes * (scenario_.nodes - 1);
+        std::uint64_t{kMaxDatagramsASecond} * scenario_.nodes * (scenario_.nodes - 1);
     if (world_.network().counts().posted - posted > most) {
         findings_.violate(fmt::format("{} datagrams in a second in which nothing was written",
                                       world_.network().counts().posted - posted));

@@ -101,7 +101,7 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     rmem::Random random(seed);
     Scenario s;
     s.seed = seed;
-    s.nodes = static_cast<unsigned>(random.between(2, kMostNodes));
+    s.nodes = static_cast<unsigned>(random.between(2, kMaxHosts));
     s.has_key = random.one_in(2);
     s.most_batches = kHistories.at(random.below(kHistories.size()));
     s.socket_room = kRooms.at(random.below(kRooms.size()));

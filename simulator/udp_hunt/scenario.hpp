@@ -61,18 +61,18 @@ struct HostClock {
 
 struct Scenario : Seeded<Scenario, Fault, 1000, 24> {
     static constexpr auto kFaultKinds = every<FaultKind>();
-    static constexpr unsigned kMostNodes = 5;
+    static constexpr unsigned kMaxHosts = 5;
 
     unsigned nodes = 2;
     bool has_key = true;
     std::uint32_t most_batches = 64;  ///< of a history and window
     std::uint32_t socket_room = 256;  ///< datagrams of 1472 bytes
     /// Of the longest datagram that reaches each node.
-    std::array<std::size_t, kMostNodes> payloads{};
+    std::array<std::size_t, kMaxHosts> payloads{};
     std::uint64_t first_sequence = 1;  ///< of every stream
     std::int64_t pause_ns = 0;         ///< between two messages, at most
     Weather weather;
-    std::array<HostClock, kMostNodes> clocks{};
+    std::array<HostClock, kMaxHosts> clocks{};
     /// A fabric carries what they send, and no socket (Network); the options of the run say so.
     bool is_fabric = false;
 

@@ -106,7 +106,7 @@ std::string describe(std::span<const std::byte> bytes) {
     rmem::udp::Sections sections;
     if (bytes.size() < rmem::udp::kHeaderBytes) return "too short";
     const auto ring = rmem::load<std::uint64_t>(bytes.data() + 8);
-    if (rmem::udp::read_datagram(bytes, ring, rmem::udp::kMostPayload, datagram) !=
+    if (rmem::udp::read_datagram(bytes, ring, rmem::udp::kMaxPayload, datagram) !=
             rmem::udp::Refusal::none ||
         rmem::udp::read_sections(datagram, sections) != rmem::udp::Refusal::none) {
         return "damaged";

@@ -15,7 +15,7 @@ namespace simulator::udp {
 namespace {
 
 /// Without time going on: it goes round and round.
-constexpr std::uint64_t kMostActsAtOnce = 100'000;
+constexpr std::uint64_t kMaxActsAtOnce = 100'000;
 
 rmem::udp::Authenticator authenticator_for(const Scenario& scenario) {
     if (!scenario.has_key) return {};
@@ -72,9 +72,9 @@ void World::on_sent(unsigned node, std::span<const std::byte> datagram) {
 void World::record(unsigned node, std::span<const std::byte> datagram) {
     const auto first = static_cast<rmem::udp::SectionType>(datagram[rmem::udp::kHeaderBytes]);
     if (first == rmem::udp::SectionType::batch && !record_random_.one_in(8)) return;
-    const std::uint64_t place = sent_ < kMostRecorded ? sent_ : record_random_.below(sent_ + 1);
+    const std::uint64_t place = sent_ < kMaxRecorded ? sent_ : record_random_.below(sent_ + 1);
     ++sent_;
-    if (place >= kMostRecorded) return;
+    if (place >= kMaxRecorded) return;
     if (place == recorded_.size()) recorded_.emplace_back();
     recorded_[place] = {node,
                         rmem::udp::Header::read(datagram.data()).incarnation,
@@ -120,7 +120,7 @@ void World::on_changed(unsigned node, const char* what, unsigned other) {
 
 void World::run_for(std::int64_t span_ns) {
     const std::int64_t until = now_ + span_ns;
-    while (acts_ < kMostActsAtOnce) {
+    while (acts_ < kMaxActsAtOnce) {
         const std::int64_t next = due_ns();
         if (next > until) break;
         if (next > now_) acts_ = 0;
@@ -128,8 +128,7 @@ void World::run_for(std::int64_t span_ns) {
         act();
         check_windows();
     }
-    if (acts_ >= kMostActsAtOnce)
-        findings_.violate("a core is due again and again, at one instant");
+    if (acts_ >= kMaxActsAtOnce) findings_.violate("a core is due again and again, at one instant");
     now_ = std::max(now_, until);
 }
 

@@ -36,7 +36,7 @@ struct Recorded {
 
 class World {
 public:
-    static constexpr std::size_t kMostRecorded = 2000;
+    static constexpr std::size_t kMaxRecorded = 2000;
 
     /// All three outlive it. No host is up.
     World(const Scenario& scenario, const HuntOptions& options, Findings& findings);

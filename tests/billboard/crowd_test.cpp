@@ -23,7 +23,7 @@ RMEM_ON_ALL_RINGS(Crowd);
 
 constexpr int kCrowdRounds = 20;
 /// Empty looks in a round trip, with all that runs besides on a busy host.
-constexpr std::uint64_t kMostLooks = 1000;
+constexpr std::uint64_t kMaxLooks = 1000;
 
 /// All ranks on one processor, before they join.
 void share_a_processor() {
@@ -45,7 +45,7 @@ void crowd(const RingSetup& setup, int steps, const std::function<std::uint64_t(
         check_ok(bbp_init(&me, nullptr));
         check_ok(bbp_barrier());
         const std::uint64_t looks = body(me);
-        check(looks < kMostLooks * static_cast<std::uint64_t>(steps),
+        check(looks < kMaxLooks * static_cast<std::uint64_t>(steps),
               "it looked " + std::to_string(looks) + " times without success");
         check_ok(bbp_barrier());
         check_ok(bbp_finalize());

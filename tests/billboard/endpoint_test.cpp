@@ -20,7 +20,7 @@
 namespace billboard {
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 /// Runs a program as the only process of a simulated world.
 void simulate(const rmem::sim::Program& program) {
@@ -38,9 +38,9 @@ void simulate(const rmem::sim::Program& program) {
 
 TEST(Deadline, lies_so_long_after_its_start_or_never) {
     EXPECT_EQ(Deadline::after(100, 20).at_ns, 120);
-    EXPECT_EQ(Deadline::after(100, kMost - 101).at_ns, kMost - 1);
-    EXPECT_TRUE(Deadline::after(100, kMost - 99).is_never());
-    EXPECT_TRUE(Deadline::after(0, kMost).is_never());
+    EXPECT_EQ(Deadline::after(100, kMax - 101).at_ns, kMax - 1);
+    EXPECT_TRUE(Deadline::after(100, kMax - 99).is_never());
+    EXPECT_TRUE(Deadline::after(0, kMax).is_never());
 }
 
 TEST(Endpoint, an_endpoint_on_a_real_link_counts_from_the_hosts_clock_and_may_have_no_time_or_all) {
@@ -50,9 +50,9 @@ TEST(Endpoint, an_endpoint_on_a_real_link_counts_from_the_hosts_clock_and_may_ha
     const std::int64_t at = pair.sender->deadline_in(5'000'000'000).at_ns;
     EXPECT_GE(at, before + 5'000'000'000);
     EXPECT_LE(at, rmem::now_ns() + 5'000'000'000);
-    for (const std::int64_t ns : {std::int64_t{0}, std::int64_t{-1}, -kMost})
+    for (const std::int64_t ns : {std::int64_t{0}, std::int64_t{-1}, -kMax})
         EXPECT_EQ(pair.sender->deadline_in(ns).at_ns, Deadline::now().at_ns);
-    EXPECT_TRUE(pair.sender->deadline_in(kMost).is_never());
+    EXPECT_TRUE(pair.sender->deadline_in(kMax).is_never());
 }
 
 TEST(Endpoint, an_endpoint_that_does_not_await_the_others_sends_to_them_once_they_have_come) {
@@ -82,7 +82,7 @@ TEST(Endpoint, an_endpoint_on_a_simulated_link_counts_from_its_process_own_clock
         EXPECT_GE(process.now_ns(), 71'000);
         EXPECT_EQ(endpoint->deadline_in(500).at_ns, process.now_ns() + 500);
         EXPECT_EQ(endpoint->deadline_in(0).at_ns, Deadline::now().at_ns);
-        EXPECT_TRUE(endpoint->deadline_in(kMost).is_never());
+        EXPECT_TRUE(endpoint->deadline_in(kMax).is_never());
     });
 }
 

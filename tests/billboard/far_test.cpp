@@ -150,8 +150,8 @@ TEST_P(FarOn, a_message_whose_sender_is_killed_is_lost_and_the_next_incarnation_
 
 TEST_P(FarOn, messages_of_a_sender_that_is_killed_at_any_moment_arrive_whole_or_not_at_all) {
     constexpr std::uint32_t kKills = 6;
-    constexpr std::size_t kMost = 24 * kLeast;
-    const auto size_of = [](std::uint32_t i) { return i % 3 == 0 ? i : (i * 40'503) % kMost; };
+    constexpr std::size_t kMax = 24 * kLeast;
+    const auto size_of = [](std::uint32_t i) { return i % 3 == 0 ? i : (i * 40'503) % kMax; };
     RankProcesses ranks(ring_on(GetParam()));
     const Body sender = [&](Rank& me) {
         for (std::uint32_t i = 0; me.shared[1] < kKills; ++i) send(1, size_of(i), i);
@@ -159,10 +159,10 @@ TEST_P(FarOn, messages_of_a_sender_that_is_killed_at_any_moment_arrive_whole_or_
     };
     ranks.start(0, sender);
     ranks.start(1, [&](Rank& me) {
-        std::vector<std::byte> buffer(kMost);
+        std::vector<std::byte> buffer(kMax);
         for (std::uint32_t i = 0;;) {
             std::size_t size = 0;
-            const int from = bbp_recv(0, buffer.data(), kMost, &size);
+            const int from = bbp_recv(0, buffer.data(), kMax, &size);
             if (from == BBP_EPEER) {
                 i = 0;
                 continue;

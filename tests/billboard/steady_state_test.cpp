@@ -81,7 +81,7 @@ constexpr int kWarmUp = 1'000;
 constexpr int kSteadyMessages = 3'000;
 constexpr int kStumble = 512;  // a receiver falls back once in this many messages
 constexpr std::size_t kSteadyBytes = 1024;
-constexpr unsigned kMostRanks = 4;  // that one check looks at
+constexpr unsigned kMaxTestRanks = 4;  // that one check looks at
 
 /// Two that spin must not share a processor: nothing would make one give way to the other.
 void stay_on_own_processor(int process) {
@@ -111,7 +111,7 @@ void check_steady(Rank& me, const std::function<void(int)>& operation, unsigned 
     const auto checks = static_cast<unsigned>((now_ns() - start) / kCheckNs) + 1;
     check_equal(seen.calls, 0U, fmt::format("system calls, the first is number {}", seen.first));
     check_equal(allocated, 0UL, "allocations");
-    check(seen.looks <= endpoints * checks * kMostRanks,
+    check(seen.looks <= endpoints * checks * kMaxTestRanks,
           fmt::format("{} looks at peers in {} ms", seen.looks, checks));
 }
 

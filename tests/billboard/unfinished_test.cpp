@@ -91,7 +91,7 @@ TEST_F(Filling, a_message_that_ends_with_its_sender_is_not_reported_to_calls_tha
 constexpr std::size_t kPlace = 4096;  // a data partition; four parts fill it
 /// More parts than one look takes, however well the sender keeps up with it.
 constexpr std::size_t kLargeBytes =
-    (kMostLooks<LineBoard<rmem::DirectMemory>> + kBuffers) * kPlace / 4;
+    (kMaxLooks<LineBoard<rmem::DirectMemory>> + kBuffers) * kPlace / 4;
 
 class TakenBack : public ::testing::Test {
 protected:

@@ -60,7 +60,7 @@ TEST_F(Receiving, refuses_a_frame_out_of_its_turn_cut_or_too_long) {
     for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
         EXPECT_FALSE(receiver.take(std::span(whole).first(bytes))) << bytes;
     Bytes many;
-    for (std::size_t i = 0; i <= kMostPieces; ++i) append_piece(many, {1, 0, 0, kTwoWords});
+    for (std::size_t i = 0; i <= kMaxPieces; ++i) append_piece(many, {1, 0, 0, kTwoWords});
     Bytes message;
     write_frame(message, {1, 0, 0}, many);
     EXPECT_FALSE(receiver.take(std::span(message).subspan(rmem::FrameWriter::kHeaderBytes)));

@@ -58,7 +58,7 @@ TEST(SecureLine, carries_both_ways_in_any_pieces_and_shows_nothing) {
     lines.meet();
     ASSERT_TRUE(lines.caller.is_ready());
     ASSERT_TRUE(lines.listener.is_ready());
-    const Bytes said(3 * SecureLine::kMostPlainBytes, std::byte{'a'});
+    const Bytes said(3 * SecureLine::kMaxPlainBytes, std::byte{'a'});
     lines.caller.send(said);
     const Bytes sealed = taken(lines.caller);
     const Bytes shown(16, std::byte{'a'});
@@ -114,7 +114,7 @@ TEST(SecureLine, takes_no_byte_that_was_changed) {
         EXPECT_TRUE(to.take_plain().empty()) << i;
         // A longer message would be waited for.
         const bool waits = to.problem().empty();
-        to.receive(Bytes(SecureLine::kMostPlainBytes + 64));
+        to.receive(Bytes(SecureLine::kMaxPlainBytes + 64));
         EXPECT_FALSE(to.problem().empty()) << i << waits;
         EXPECT_TRUE(to.take_plain().empty()) << i;
     }

@@ -78,12 +78,12 @@ TEST_F(Sending, cuts_a_write_at_the_regions_edges_and_a_long_one_into_frames) {
 }
 
 TEST_F(Sending, makes_no_frame_of_more_pieces_than_a_group_of_writes_has) {
-    constexpr std::uint32_t kWrites = kMostPieces + 8;
+    constexpr std::uint32_t kWrites = kMaxPieces + 8;
     for (std::uint32_t i = 0; i < kWrites; ++i) ends.write(1, i * 8, i + 1, false, i + 1 < kWrites);
     ends.exchange();
     ASSERT_EQ(ends.made.size(), kWrites) << ends.target.problem();
-    EXPECT_EQ(ends.made[kMostPieces - 1].frame, ends.made[0].frame);
-    EXPECT_EQ(ends.made[kMostPieces].frame, ends.made[0].frame + 1);
+    EXPECT_EQ(ends.made[kMaxPieces - 1].frame, ends.made[0].frame);
+    EXPECT_EQ(ends.made[kMaxPieces].frame, ends.made[0].frame + 1);
 }
 
 TEST_F(Sending, sends_a_commit_without_an_end_after_a_while) {

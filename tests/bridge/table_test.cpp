@@ -75,7 +75,7 @@ TEST(Paths, have_the_hops_of_all_that_bring_words_to_the_range) {
     EXPECT_THAT(path_to(live, 384, 256, 99), ElementsAre(99));
     EXPECT_EQ(path_to(std::vector<Slot>{slot(Use::brings, 0, 1, {1, 2, 3, 4, 5, 6, 7, 8})}, 0, 4, 9)
                   .size(),
-              kMostHops + 1);
+              kMaxHops + 1);
 }
 
 TEST(Circles, are_found_where_a_hop_of_the_path_takes_what_is_brought) {

@@ -279,11 +279,11 @@ class Headers(Rules):
         )
 
     def test_so_does_a_constant(self):
-        self.write("inline constexpr int kMost = 3;\n", "bank.hpp")
-        self.write("int a = kMost;\n")
-        self.write("enum Place { kLeast, kMost };\nint b = kMost;\n", "b.cpp")
+        self.write("inline constexpr int kMax = 3;\n", "bank.hpp")
+        self.write("int a = kMax;\n")
+        self.write("enum Place { kLeast, kMax };\nint b = kMax;\n", "b.cpp")
         self.assertEqual(
-            self.types_lacking(), ['rmem/a.cpp:1: kMost needs #include "rmem/bank.hpp"']
+            self.types_lacking(), ['rmem/a.cpp:1: kMax needs #include "rmem/bank.hpp"']
         )
 
     def test_one_that_is_declared_or_a_parameter_needs_none(self):

@@ -21,7 +21,7 @@
 namespace rmem::test {
 namespace {
 
-constexpr std::size_t kMost = 20 << 20;
+constexpr std::size_t kMax = 20 << 20;
 
 /// What two ranks have written into libfabric's log.
 class Log {
@@ -124,7 +124,7 @@ void exchange_all(const RingSetup& ring, const Log& log) {
         exchange(fabric, me, 60'000, 2);
         exchange(fabric, me, 65'537, 20);
         exchange(fabric, me, 1 << 20, 5);
-        exchange(fabric, me, kMost, 1);
+        exchange(fabric, me, kMax, 1);
         fabric.close();
     });
 }
@@ -183,9 +183,9 @@ TEST(ProviderFar, a_receive_whose_sender_is_killed_in_the_middle_ends_with_an_er
         log.begin();
         ProviderRank fabric(me);
         fabric.enable();
-        auto bytes = some_bytes(kMost, 1);
+        auto bytes = some_bytes(kMax, 1);
         if (me.rank == 0) {
-            fabric.send(bytes.data(), kMost, 7, &me);
+            fabric.send(bytes.data(), kMax, 7, &me);
             // Progress until the other one reads, and then no more.
             await(
                 [&] {
@@ -196,7 +196,7 @@ TEST(ProviderFar, a_receive_whose_sender_is_killed_in_the_middle_ends_with_an_er
             me.raise(0);
             me.await_word(5);  // never
         }
-        fabric.receive(bytes.data(), kMost, 7, &me);
+        fabric.receive(bytes.data(), kMax, 7, &me);
         fi_cq_read(fabric.queue, nullptr, 0);
         me.raise(0);
         fabric.expect_error(&me, FI_ECONNABORTED);

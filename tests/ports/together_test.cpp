@@ -30,8 +30,7 @@ namespace {
 
 enum System : std::uint8_t { kBbp, kFm1, kFm2, kGamma, kDp, kMunet, kSystems };
 constexpr std::array kNames = {"billboard", "FM 1.0", "FM 2.x", "GAMMA", "DP", "MU-Net"};
-constexpr std::array<std::size_t, kSystems> kMostBytes = {3000, FM_MAX_SIZE, 3000,
-                                                          4000, 3000,        1500};
+constexpr std::array<std::size_t, kSystems> kMaxBytes = {3000, FM_MAX_SIZE, 3000, 4000, 3000, 1500};
 constexpr unsigned kRanks = 3;
 constexpr int kGammaPort = 20;  ///< plus the node that it is bound to, or that sends to it
 constexpr int kDpSink = 1, kDpSource = 10;
@@ -47,7 +46,7 @@ struct Head {
 std::vector<std::byte> message(System system, unsigned from, unsigned to, std::uint32_t sequence) {
     const std::uint64_t seed = ((system * 16U + from) * 16U + to) * std::uint64_t{1000} + sequence;
     std::mt19937_64 random(seed);
-    const std::size_t most = random() % 2 == 0 ? 40 : kMostBytes[system];
+    const std::size_t most = random() % 2 == 0 ? 40 : kMaxBytes[system];
     const std::size_t size = sizeof(Head) + random() % (most - sizeof(Head) + 1);
     auto bytes = pattern(size, seed);
     const Head head{sequence, static_cast<std::uint16_t>(size), static_cast<std::uint8_t>(from),

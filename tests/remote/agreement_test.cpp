@@ -97,7 +97,7 @@ private:
     }
     void look() {
         session_.look(SIZE_MAX);
-        FrameQueue frames(kMostBodyBytes);
+        FrameQueue frames(kMaxBodyBytes);
         frames.add(session_.news().left());
         session_.news().sent(session_.news().left().size());
         for (; const auto frame = frames.front(); frames.pop()) {

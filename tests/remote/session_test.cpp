@@ -124,7 +124,7 @@ private:
         }
     }
 
-    FrameQueue answers_{kMostBodyBytes}, news_{kMostBodyBytes};
+    FrameQueue answers_{kMaxBodyBytes}, news_{kMaxBodyBytes};
 };
 
 std::uint64_t at(std::uint64_t offset) {
@@ -227,7 +227,7 @@ TEST(Session, gives_a_write_without_room_and_a_flush_up_and_waits_no_more_for_wh
 }
 
 TEST_F(OneSession, looks_at_no_more_calls_while_answers_are_left_lying) {
-    constexpr unsigned kReads = 3 * Session::kMostWaitingBytes / kSessionBytes;
+    constexpr unsigned kReads = 3 * Session::kMaxWaitingBytes / kSessionBytes;
     for (unsigned i = 0; i < kReads; ++i) {
         client.ask(Kind::read, at(0), std::uint32_t{kSessionBytes});
         client.session.run(0);
@@ -235,7 +235,7 @@ TEST_F(OneSession, looks_at_no_more_calls_while_answers_are_left_lying) {
     }
     EXPECT_FALSE(client.session.wants_input());
     EXPECT_LE(client.session.answers().left().size(),
-              Session::kMostWaitingBytes + kSessionBytes + FrameWriter::kHeaderBytes);
+              Session::kMaxWaitingBytes + kSessionBytes + FrameWriter::kHeaderBytes);
     client.session.answers().sent(client.session.answers().left().size());
     EXPECT_TRUE(client.session.wants_input());
 }
@@ -344,7 +344,7 @@ TEST_F(OneSession, compares_nothing_while_news_are_left_lying) {
         return client.session.look(SIZE_MAX);
     };
     while (look() == kSessionBytes / kPageBytes)
-        ASSERT_LT(client.session.news().left().size(), 2 * Session::kMostWaitingBytes);
+        ASSERT_LT(client.session.news().left().size(), 2 * Session::kMaxWaitingBytes);
     EXPECT_EQ(look(), 0U);
     client.look();
     EXPECT_THAT(client.look(), HasSubstr(std::to_string(value))) << "told when there is room";
@@ -354,10 +354,10 @@ TEST_F(OneSession, keeps_a_bounded_number_of_interrupts_and_says_how_many_were_m
     client.ask(Kind::accept, kAllNumbers);
     client.run();
     constexpr rmem_interrupt kSent{3, 0, 1, 0, RMEM_SENT, 0};
-    for (std::size_t i = 0; i < Session::kMostInterrupts + 5; ++i)
+    for (std::size_t i = 0; i < Session::kMaxInterrupts + 5; ++i)
         client.session.on_interrupt(kSent);
     const std::string kept = client.look();
-    EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), Session::kMostInterrupts);
+    EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), Session::kMaxInterrupts);
     client.session.on_interrupt(kSent);
     EXPECT_EQ(client.look(), "interrupt 3 0 from 1, missed 5\n");
 }
@@ -374,7 +374,7 @@ TEST_F(OneSession, is_broken_by_what_is_no_call_and_by_fields_that_cannot_be) {
     EXPECT_TRUE(breaks(static_cast<Kind>(0)));
     EXPECT_TRUE(breaks(Kind::read, at(0)));
     EXPECT_TRUE(breaks(Kind::read, at(0), 4U, 4U));
-    EXPECT_TRUE(breaks(Kind::read, at(0), std::uint32_t{kMostDataBytes + 1}));
+    EXPECT_TRUE(breaks(Kind::read, at(0), std::uint32_t{kMaxDataBytes + 1}));
     EXPECT_TRUE(breaks(Kind::write, 0U));
     EXPECT_TRUE(breaks(Kind::map, at(1), std::uint64_t{kPageBytes}));
     EXPECT_TRUE(breaks(Kind::map, at(0), std::uint64_t{kPageBytes + 1}));
@@ -403,7 +403,7 @@ TEST_F(OneSession, stays_within_its_bounds_whatever_bytes_come) {
         fresh.session.run(Session::kLongestFlushNs);
         fresh.session.look(SIZE_MAX);
         EXPECT_LE(fresh.session.answers().left().size(),
-                  Session::kMostWaitingBytes + kMostBodyBytes + FrameWriter::kHeaderBytes);
+                  Session::kMaxWaitingBytes + kMaxBodyBytes + FrameWriter::kHeaderBytes);
     }
 }
 

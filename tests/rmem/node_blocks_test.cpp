@@ -18,7 +18,7 @@
 namespace rmem::test {
 namespace {
 
-constexpr std::size_t kMostBytes = 300;
+constexpr std::size_t kMaxBytes = 300;
 constexpr std::size_t kOffsets = 16;  ///< modulo which every offset is tried
 constexpr std::size_t kPitch = 512;   ///< from one block to the next
 constexpr std::size_t kMargin = 64;   ///< before each
@@ -68,8 +68,8 @@ TEST_P(NodeBlocks, of_each_size_at_each_offset_from_each_alignment_change_what_t
     const TestRing ring(spec(kOffsets * kPitch));
     std::vector<std::byte> expected = pattern(kOffsets * kPitch, 18);
     write_all(ring.node(0), 0, expected.data(), expected.size());
-    Buffer buffer(kMostBytes);
-    for (std::size_t bytes = 0; bytes <= kMostBytes; ++bytes) {
+    Buffer buffer(kMaxBytes);
+    for (std::size_t bytes = 0; bytes <= kMaxBytes; ++bytes) {
         for (std::size_t offset = 0; offset < kOffsets; ++offset) {
             const std::size_t at = offset * kPitch + kMargin + offset;
             // Over all sizes each offset meets each alignment.
@@ -110,8 +110,8 @@ TEST_P(NodeBlocks, of_each_size_at_each_offset_are_read_to_each_alignment_and_no
     const std::vector<std::byte> memory = pattern(2 * kPitch, 19);
     write_all(ring.node(0), 0, memory.data(), memory.size());
     ring.flush();
-    Buffer buffer(kMostBytes + 2 * kOffsets);
-    for (std::size_t bytes = 0; bytes <= kMostBytes; ++bytes) {
+    Buffer buffer(kMaxBytes + 2 * kOffsets);
+    for (std::size_t bytes = 0; bytes <= kMaxBytes; ++bytes) {
         for (std::size_t offset = 0; offset < kOffsets; ++offset) {
             const auto around = buffer.at((bytes + 3 * offset) % kOffsets, bytes + 2 * kOffsets);
             std::vector<std::byte> expected(around.size(), std::byte{0x5a});

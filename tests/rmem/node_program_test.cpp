@@ -23,7 +23,7 @@
 namespace rmem::test {
 namespace {
 
-constexpr int kMostFiles = 200;
+constexpr int kMaxFiles = 200;
 
 struct NodeInProgram : ::testing::TestWithParam<LinkKind> {
     RingName name;
@@ -63,7 +63,7 @@ TEST_P(NodeInProgram, leaves_its_descriptors_alone_once_the_program_has_closed_t
             static_cast<void>(node.interrupt_fd());
             ASSERT_EQ(node.write_word(0x40, 1), WriteResult::ok);
             for (int fd = 3; fd < 256; ++fd) ::close(fd);
-            for (int i = 0; i < kMostFiles; ++i) {
+            for (int i = 0; i < kMaxFiles; ++i) {
                 const std::string path = files.path() + "/" + std::to_string(i);
                 std::ofstream(path) << "own";
                 own.push_back(::open(path.c_str(), O_RDWR | O_CLOEXEC));
@@ -79,7 +79,7 @@ TEST_P(NodeInProgram, leaves_its_descriptors_alone_once_the_program_has_closed_t
             }
             static_cast<void>(node.next_interrupt(Deadline::now()));
         }
-        for (int i = 0; i < kMostFiles; ++i) {
+        for (int i = 0; i < kMaxFiles; ++i) {
             std::ifstream file(files.path() + "/" + std::to_string(i));
             const std::string text{std::istreambuf_iterator<char>(file), {}};
             EXPECT_EQ(text, "own") << i;

@@ -89,7 +89,7 @@ TEST_F(NodeTest, a_group_of_writes_is_made_whole_and_in_order_or_not_at_all) {
         const GroupedWrite beyond[] = {{100, &flag, 4}, {4094, &flag, 4}};
         EXPECT_THROW(static_cast<void>(a.write_group(beyond)), Error);
         EXPECT_EQ(a.load(100), 0U);
-        const std::vector<GroupedWrite> many(kMostGrouped + 1, GroupedWrite{0, &flag, 4});
+        const std::vector<GroupedWrite> many(kMaxGrouped + 1, GroupedWrite{0, &flag, 4});
         EXPECT_THROW(static_cast<void>(a.write_group(many)), Error);
     }
 }

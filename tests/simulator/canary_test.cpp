@@ -87,7 +87,7 @@ void acknowledge_too_much(unsigned, std::span<std::byte> bytes) {
     rmem::udp::Datagram datagram;
     rmem::udp::Sections sections;
     const auto ring = rmem::load<std::uint64_t>(bytes.data() + 8);
-    const std::size_t limit = rmem::udp::kMostPayload;
+    const std::size_t limit = rmem::udp::kMaxPayload;
     if (rmem::udp::read_datagram(bytes, ring, limit, datagram) != rmem::udp::Refusal::none) return;
     if (rmem::udp::read_sections(datagram, sections) != rmem::udp::Refusal::none) return;
     for (const rmem::udp::Section& section : sections) {
@@ -100,7 +100,7 @@ void acknowledge_too_much(unsigned, std::span<std::byte> bytes) {
 /// The longest datagrams, whatever reaches it.
 void claim_to_be_reached(unsigned, std::span<std::byte> bytes) {
     rmem::store(bytes.data() + rmem::udp::kPayloadAt,
-                static_cast<std::uint16_t>(rmem::udp::kMostPayload));
+                static_cast<std::uint16_t>(rmem::udp::kMaxPayload));
 }
 
 HuntOptions forgetful() {

@@ -108,8 +108,8 @@ private:
         view_.reset();
         out_ = {};
         asked_.clear();
-        answers_.emplace(kMostBodyBytes);
-        told_.emplace(kMostBodyBytes);
+        answers_.emplace(kMaxBodyBytes);
+        told_.emplace(kMaxBodyBytes);
         writes_ = shown_ = 0;
         seen_ = {};
     }

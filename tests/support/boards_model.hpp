@@ -39,11 +39,11 @@ struct Kind {
     using Board = BoardOf<Memory>;
     static constexpr bool kIsInline = Board::kInlineBytes != 0;
     /// Messages that wait for their receiver, at most.
-    static constexpr unsigned kSlots = Board::kMostUnread;
+    static constexpr unsigned kSlots = Board::kMaxUnread;
     /// Messages for which there is room when all before were taken, and no answer came.
     static constexpr unsigned kCertain = kIsInline ? 12 : kBuffers;
     static constexpr Layout kLayout = kIsInline ? Layout::lines : Layout::paper;
-    static constexpr std::size_t kMostBytes = kIsInline ? kMostLineBytes : kInlineBytes;
+    static constexpr std::size_t kMaxBytes = kIsInline ? kMaxLineBytes : kInlineBytes;
     static constexpr const char* kName = !kIsInline    ? Replicated ? "paper_replicated" : "paper"
                                          : !Replicated ? "inline"
                                          : Board::kHasShortCalls ? "inline_in_pieces"
@@ -293,7 +293,7 @@ public:
     }
 
 private:
-    using Payload = std::array<std::byte, K::kMostBytes + 4>;
+    using Payload = std::array<std::byte, K::kMaxBytes + 4>;
     struct Sent {
         std::uint32_t id;
         std::size_t bytes;
@@ -453,7 +453,7 @@ private:
                 break;
             default:
                 if (!all_.receive_head(to, from, one_in(8) ? Class::mpi : Class::user,
-                                       one_in(8) ? one_of(kHeadBytes) : unsigned{K::kMostBytes})) {
+                                       one_in(8) ? one_of(kHeadBytes) : unsigned{K::kMaxBytes})) {
                     all_.take(to, from);
                 }
         }

@@ -120,7 +120,7 @@ inline Parts parts_of(std::vector<std::byte>& bytes, unsigned pieces = 1) {
 }
 
 inline std::vector<std::byte> written(const Packet& packet) {
-    std::vector<std::byte> bytes(kMostPacketBytes);
+    std::vector<std::byte> bytes(kMaxPacketBytes);
     bytes.resize(write(packet, bytes.data()));
     return bytes;
 }

@@ -405,7 +405,7 @@ public:
     void write(std::size_t offset, const void* from, std::size_t bytes) {
         bank_.store(offset, from, bytes);
     }
-    static constexpr std::size_t kMostPostWords = Replicated ? rmem::kLinePostWords : 0;
+    static constexpr std::size_t kMaxPostWords = Replicated ? rmem::kLinePostWords : 0;
     void post(std::size_t offset, const std::uint32_t* words, std::size_t count) {
         if (count > 1) write(offset + kWordBytes, words + 1, (count - 1) * kWordBytes);
         post_word(offset, *words);

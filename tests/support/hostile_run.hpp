@@ -35,7 +35,7 @@ public:
     void withdraw(const Place&) noexcept override { --offers_; }
     void found_no_reader(unsigned) override {}
     bool meet(unsigned, std::span<const std::byte> name) override {
-        return name.size() <= billboard::kMostFarName && choices_.below(4) != 0;
+        return name.size() <= billboard::kMaxFarName && choices_.below(4) != 0;
     }
     void read(unsigned rank, const Place&, std::span<std::byte> to, std::uint32_t number) override {
         reads_.push_back({rank, to, number});
@@ -76,7 +76,7 @@ public:
           geometry_(geometry),
           bank_(bank),
           choices_(choices),
-          buffer_(kMostCap),
+          buffer_(kMaxCap),
           message_(kFarLeast + kHostilePlace) {}
 
     void one() {
@@ -91,7 +91,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kMostCap = 8192;
+    static constexpr std::size_t kMaxCap = 8192;
     static constexpr int kRanks = HostileBank::kRanks;
 
     struct View {
@@ -219,7 +219,7 @@ private:
             default: return choices_.below(200);
         }
     }
-    std::size_t some_cap() { return choices_.below(2) == 0 ? kMostCap : kHostilePlace; }
+    std::size_t some_cap() { return choices_.below(2) == 0 ? kMaxCap : kHostilePlace; }
 
     void is_in(int code, const char* what, std::initializer_list<int> allowed) {
         for (const int each : allowed) {

@@ -133,7 +133,7 @@ public:
     }
     void publish(std::size_t offset, std::size_t bytes) { banks_->publish(rank_, offset, bytes); }
     void post_word(std::size_t offset, std::uint32_t value) { banks_->store(rank_, offset, value); }
-    static constexpr std::size_t kMostPostWords = Replicated ? rmem::kLinePostWords : 0;
+    static constexpr std::size_t kMaxPostWords = Replicated ? rmem::kLinePostWords : 0;
     void post(std::size_t offset, const std::uint32_t* words, std::size_t count) {
         if (count > 1) write(offset + kWordBytes, words + 1, (count - 1) * kWordBytes);
         post_word(offset, *words);

@@ -16,9 +16,9 @@ namespace rmem::test {
 
 namespace {
 
-constexpr std::size_t kMostViews = 3;
+constexpr std::size_t kMaxViews = 3;
 constexpr std::int64_t kPatienceNs = 1'000'000;
-constexpr std::int64_t kMostPatienceNs = 64'000'000;
+constexpr std::int64_t kMaxPatienceNs = 64'000'000;
 
 std::size_t random_size(std::uint64_t random, std::size_t largest) {
     const std::uint64_t kind = random % 100;
@@ -98,7 +98,7 @@ private:
         }
         check_code(code, BBP_ETIMEDOUT, "sending in parts");
         // Others may be sending as well: a rank that receives for long enough lets them through.
-        patience_ns_ = std::min(2 * patience_ns_, kMostPatienceNs);
+        patience_ns_ = std::min(2 * patience_ns_, kMaxPatienceNs);
         const auto longest = static_cast<std::uint64_t>(8 * patience_ns_);
         only_receiving_until_ =
             clock_ns() + static_cast<std::int64_t>(next_random(state_) % longest);
@@ -158,7 +158,7 @@ private:
         check_intact(data, size, expected.seed, sender, "differs");
         if (as_view) {
             views_.push_back({data, size, expected.seed, sender});
-            if (views_.size() >= kMostViews) release_one();
+            if (views_.size() >= kMaxViews) release_one();
         }
         expected_[from] = theirs_[from].next_for(me_.rank);
         return true;

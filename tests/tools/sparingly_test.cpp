@@ -12,7 +12,7 @@ namespace {
 TEST(Sparingly, passes_some_a_second_and_says_how_many_were_left_out) {
     constexpr std::int64_t kSecond = 1'000'000'000;
     Sparingly sparingly;
-    for (unsigned i = 0; i < Sparingly::kMostInASecond; ++i)
+    for (unsigned i = 0; i < Sparingly::kMaxInASecond; ++i)
         EXPECT_EQ(sparingly.pass("one came", i), "one came");
     for (int i = 0; i < 70; ++i) EXPECT_EQ(sparingly.pass("one came", kSecond - 1), "");
     EXPECT_EQ(sparingly.pass("one came", kSecond),

@@ -58,7 +58,7 @@ struct BridgeOptions {
 class Bridge {
 public:
     /// Rounds without a look at signals and the service manager.
-    static constexpr unsigned kMostRounds = 64;
+    static constexpr unsigned kMaxRounds = 64;
     static constexpr std::int64_t kLookNs = 10'000'000;  ///< between looks at signals, while busy
 
     Bridge(const BridgeOptions& options, const BridgeConfig& config) : options_(options) {
@@ -77,7 +77,7 @@ public:
                 : "forwards");
         for (std::int64_t look_ns = 0; stop.signal() == 0;) {
             bool goes_on = options_.spin;
-            for (unsigned round = 0; round < kMostRounds && step(); ++round) goes_on = true;
+            for (unsigned round = 0; round < kMaxRounds && step(); ++round) goes_on = true;
             const std::int64_t now = rmem::now_ns();
             service_.tick(now);
             if (!goes_on) {

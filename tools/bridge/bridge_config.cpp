@@ -150,9 +150,9 @@ public:
         object.knows({"name", "from", "offset", "to", "at", "bytes", "sync", "bytes_per_second",
                       "writes_per_second"});
         const std::string name = object.text("name");
-        if (name.empty() || name.size() > bridge::kMostNameBytes)
+        if (name.empty() || name.size() > bridge::kMaxRingNameBytes)
             object.refuse(fmt::format("has a name of {} bytes; give 1 to {}", name.size(),
-                                      bridge::kMostNameBytes));
+                                      bridge::kMaxRingNameBytes));
         const Object named(root_.file(), fmt::format("region '{}'", name), value);
         const std::uint64_t bytes = named.place("bytes");
         if (bytes == 0) named.refuse("has no bytes; give at least 4");
@@ -177,9 +177,9 @@ private:
         return &*found;
     }
     void check_new(const Object& object, std::size_t count) const {
-        if (count == bridge::kMostRegions)
+        if (count == bridge::kMaxRegions)
             object.refuse(
-                fmt::format("is one too many; a ring has at most {}", bridge::kMostRegions));
+                fmt::format("is one too many; a ring has at most {}", bridge::kMaxRegions));
     }
     void send(BridgedRingConfig& ring, const Object& object, const std::string& name,
               std::uint64_t bytes) {

@@ -138,7 +138,7 @@ void BridgedRing::begin(std::int64_t now_ns) {
     end_.sender().begin_anew(now_ns);
     source_->begin(now_ns, [&](const RecordedWrite& write) { take(write, now_ns); });
     constexpr unsigned kLooks = 4;
-    static_assert(kLooks * kMostAtOnce > rmem::kLogBytes / rmem::kLogUnitBytes);
+    static_assert(kLooks * kMaxAtOnce > rmem::kLogBytes / rmem::kLogUnitBytes);
     for (unsigned i = 0; i < kLooks; ++i) {
         if (!source_->look(now_ns, [&](const RecordedWrite& write) { take(write, now_ns); })) break;
     }
@@ -306,11 +306,11 @@ Slot::State BridgedRing::state_of_received(std::size_t index) const {
 /// Empty: there is none. One that is refused is judged as it would begin.
 std::string BridgedRing::problem_of(std::size_t index, const bridge::Path& path) const {
     const auto& region = config_.received[index];
-    if (path.size() > bridge::kMostHops)
+    if (path.size() > bridge::kMaxHops)
         return fmt::format(
             "region '{}' has come over more than {} bridges; bring it to ring '{}' "
             "on a shorter way",
-            region.name, bridge::kMostHops, config_.name);
+            region.name, bridge::kMaxHops, config_.name);
     const Slot* const circle =
         circle_through(watch_.live(), region.at, region.bytes, path, state_of_received(index));
     if (circle == nullptr) return "";

@@ -98,7 +98,7 @@ void LineSocket::run(std::int64_t now_ns, bool wants_input) {
 
 void LineSocket::accept(std::int64_t now_ns) {
     // As many as there are places, and the others with the next call.
-    for (std::size_t i = 0; i < kMostNewcomers && now_ns >= again_ns_; ++i) {
+    for (std::size_t i = 0; i < kMaxNewcomers && now_ns >= again_ns_; ++i) {
         sockaddr_storage from{};
         socklen_t bytes = sizeof from;
         rmem::Descriptor socket(::accept4(listening_.get(), reinterpret_cast<sockaddr*>(&from),
@@ -111,7 +111,7 @@ void LineSocket::accept(std::int64_t now_ns) {
         std::array<char, NI_MAXHOST> host{};
         ::getnameinfo(reinterpret_cast<sockaddr*>(&from), bytes, host.data(), host.size(), nullptr,
                       0, NI_NUMERICHOST);
-        if (newcomers_.size() == kMostNewcomers) make_room();
+        if (newcomers_.size() == kMaxNewcomers) make_room();
         newcomers_.push_back(
             begin(std::move(socket), key_, bridge::SecureLine::Side::listener, now_ns));
         newcomers_.back().from = host.data();
@@ -120,7 +120,7 @@ void LineSocket::accept(std::int64_t now_ns) {
 
 /// An end that has shown the key stays as long as no other end has.
 void LineSocket::make_room() {
-    RMEM_CHECK(newcomers_.size() <= kMostNewcomers);
+    RMEM_CHECK(newcomers_.size() <= kMaxNewcomers);
     const auto weight = [this](const Connection& one) {
         return one.is_greeted()
                    ? 0
@@ -240,9 +240,9 @@ std::vector<std::byte> LineSocket::take_plain() {
 
 void LineSocket::send(rmem::ByteQueue& plain) {
     const std::size_t waiting = line_->line->out().left().size();
-    if (waiting >= kMostWaitingBytes) return;
+    if (waiting >= kMaxWaitingBytes) return;
     const auto left = plain.left();
-    const std::size_t bytes = std::min(left.size(), kMostWaitingBytes - waiting);
+    const std::size_t bytes = std::min(left.size(), kMaxWaitingBytes - waiting);
     line_->line->send(left.first(bytes));
     plain.sent(bytes);
 }

@@ -4,7 +4,7 @@
 /// The TCP connection between two half-bridges, with its encryption: one at a time, made again and
 /// again for as long as the bridge runs.
 ///
-/// A listener takes all that come, kMostNewcomers at once: the line is the first that shows the
+/// A listener takes all that come, kMaxNewcomers at once: the line is the first that shows the
 /// key, and one that shows it while there is a line waits for the end of that. One that does not
 /// within kGreetingNs is closed; where there is no place left, so is the oldest from where
 /// most have come.
@@ -36,11 +36,11 @@ namespace tools {
 class LineSocket {
 public:
     static constexpr std::int64_t kGreetingNs = 5'000'000'000;
-    static constexpr std::size_t kMostNewcomers = 16;
+    static constexpr std::size_t kMaxNewcomers = 16;
     /// From the end of a connection, or of a try, to the next try.
     static constexpr std::int64_t kAgainNs = 500'000'000;
     /// What waits for the connection to take it; then nothing more is sealed.
-    static constexpr std::size_t kMostWaitingBytes = std::size_t{64} << 10;
+    static constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 10;
 
     explicit LineSocket(const FarConfig& config);
 

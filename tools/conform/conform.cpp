@@ -193,7 +193,7 @@ void add_conform(cli::App& app) {
     cli::Option* timing =
         command->add_option("--timing", o.timing, "Timing profile (not link direct)");
     cli::Option* nodes = command->add_option("--nodes", o.nodes, "Nodes, a member at each")
-                             ->check(cli::range(2U, conform::kMostMembers))
+                             ->check(cli::range(2U, conform::kMaxMembers))
                              ->capture_default_str();
     cli::Option* faults =
         command->add_option("--faults", o.faults, "Faults to inject; rmem(7) has them all");
@@ -201,9 +201,9 @@ void add_conform(cli::App& app) {
         command->add_option("--deadline", o.deadline_s, "Seconds until a run is given up")
             ->capture_default_str();
     cli::Option* member = command->add_option("--member", o.member, "This one's number, from 0")
-                              ->check(cli::range(0U, conform::kMostMembers - 1));
+                              ->check(cli::range(0U, conform::kMaxMembers - 1));
     cli::Option* members = command->add_option("--members", o.members, "How many there are")
-                               ->check(cli::range(2U, conform::kMostMembers));
+                               ->check(cli::range(2U, conform::kMaxMembers));
     cli::Option* unit =
         command->add_option("--unit", o.unit, "The card of this host; else as RMEM_RING, … say");
     for (cli::Option* option : {link, timing, nodes, faults, deadline}) {
@@ -227,7 +227,7 @@ void add_conform(cli::App& app) {
         ->capture_default_str();
     command->add_option("--bytes", o.bytes, "Of the memory that may be used; else what is needed");
     command->add_option("--rounds", o.plan.rounds, "Of each rule; alike at all members")
-        ->check(cli::range(8U, conform::kMostRounds))
+        ->check(cli::range(8U, conform::kMaxRounds))
         ->capture_default_str();
     command->add_option("--only", o.plan.only, "These rules; alike at all members")->delimiter(',');
     command->add_option("--reading", o.reading, "How a member reads: by call or by pointer")

@@ -17,8 +17,8 @@
 namespace tools::conform {
 
 inline std::uint32_t fitted_word(std::uint64_t value) noexcept {
-    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-    return static_cast<std::uint32_t>(std::min(value, kMost));
+    constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
+    return static_cast<std::uint32_t>(std::min(value, kMax));
 }
 
 /// A histogram's figures.

@@ -19,8 +19,8 @@
 
 namespace tools::conform {
 
-inline constexpr unsigned kMostMembers = 64;
-inline constexpr unsigned kMostRounds = 30'000;  ///< small words count them (members.hpp)
+inline constexpr unsigned kMaxMembers = 64;
+inline constexpr unsigned kMaxRounds = 30'000;  ///< small words count them (members.hpp)
 
 struct Plan {
     unsigned member = 0, members = 2;

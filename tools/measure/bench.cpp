@@ -63,7 +63,7 @@ struct BenchOptions {
 };
 
 constexpr std::size_t kSizesRounds = 30;
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;  ///< each rank has it twice
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  ///< each rank has it twice
 
 Measure measure_of(const std::string& figure) {
     if (figure == "floor") return measure_floor;
@@ -153,9 +153,9 @@ void check(const BenchOptions& options) {
             "any has all senders in one process, which on link udp is one rank's; "
             "use direct or ring");
     }
-    if (options.bytes > kMostBytes) {
+    if (options.bytes > kMaxBytes) {
         throw UsageError(fmt::format("--bytes {} is too large; give at most {}", options.size,
-                                     rmem::size_setting(kMostBytes)));
+                                     rmem::size_setting(kMaxBytes)));
     }
     check_processors(group.processors);
 }

@@ -14,9 +14,9 @@ namespace tools {
 namespace {
 
 // A wire is a thousand times slower than a bank that all share, and many ranks share its room.
-constexpr std::size_t kMostOnDirect = std::size_t{1} << 20, kMostElsewhere = std::size_t{1} << 16;
+constexpr std::size_t kMaxOnDirect = std::size_t{1} << 20, kMaxElsewhere = std::size_t{1} << 16;
 constexpr std::size_t kRoundsElsewhere = 10, kInRoundElsewhere = 32;
-constexpr std::size_t kMostSizes = 50;
+constexpr std::size_t kMaxSizes = 50;
 
 SizesPlan plan_of(const GroupOptions& group, const SizesOptions& options) {
     SizesPlan plan;
@@ -28,15 +28,15 @@ SizesPlan plan_of(const GroupOptions& group, const SizesOptions& options) {
     }
     for (const std::string& size : options.sizes) {
         plan.sizes.push_back(size_option("--sizes", size));
-        if (plan.sizes.back() <= kMostOnDirect) continue;
+        if (plan.sizes.back() <= kMaxOnDirect) continue;
         throw UsageError(fmt::format("--sizes {} is too large; give at most {}", size,
-                                     rmem::size_setting(kMostOnDirect)));
+                                     rmem::size_setting(kMaxOnDirect)));
     }
-    if (plan.sizes.size() > kMostSizes)
+    if (plan.sizes.size() > kMaxSizes)
         throw UsageError(
-            fmt::format("--sizes are {}; give at most {}", plan.sizes.size(), kMostSizes));
+            fmt::format("--sizes are {}; give at most {}", plan.sizes.size(), kMaxSizes));
     if (plan.sizes.empty())
-        plan.sizes = usual_sizes(is_direct && group.ranks == 2 ? kMostOnDirect : kMostElsewhere);
+        plan.sizes = usual_sizes(is_direct && group.ranks == 2 ? kMaxOnDirect : kMaxElsewhere);
     plan.rhythms = options.rhythms;
     if (plan.rhythms.empty()) plan.rhythms = rhythms_of(group.ranks);
     return plan;

@@ -72,7 +72,7 @@ void Meeting::share(int rank, std::uint64_t& word, const Poll& poll) {
 }
 
 std::string Meeting::exchange(int rank, const std::string& mine) {
-    if (mine.size() > kMostLetter) throw std::length_error("an address too long for the meeting");
+    if (mine.size() > kMaxLetter) throw std::length_error("an address too long for the meeting");
     std::memcpy(letter_[rank], mine.data(), mine.size());
     length_[rank] = mine.size();
     meet();

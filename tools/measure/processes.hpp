@@ -53,11 +53,11 @@ public:
     void meet(const Poll& poll = {});
     /// Rank 0's word for all.
     void share(int rank, std::uint64_t& word, const Poll& poll = {});
-    /// Of two: gives `mine`, of at most kMostLetter bytes, to the other one and returns what it
+    /// Of two: gives `mine`, of at most kMaxLetter bytes, to the other one and returns what it
     /// gave.
     std::string exchange(int rank, const std::string& mine);
 
-    static constexpr std::size_t kMostLetter = 8192;
+    static constexpr std::size_t kMaxLetter = 8192;
 
 private:
     unsigned processes_;
@@ -65,7 +65,7 @@ private:
     alignas(64) std::atomic<std::uint32_t> generation_{0};
     std::uint64_t word_ = 0;
     std::size_t length_[2]{};
-    char letter_[2][kMostLetter]{};
+    char letter_[2][kMaxLetter]{};
 };
 
 }  // namespace tools

@@ -61,7 +61,7 @@
 
 namespace tools {
 
-inline constexpr std::size_t kMostBytes = std::size_t{1} << 20;  ///< of most systems' messages
+inline constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  ///< of most systems' messages
 inline constexpr std::int64_t kBurstPauseNs = 3'000;  ///< the receiver has found nothing by then
 inline constexpr std::chrono::milliseconds kSleepPause{3};  ///< and has gone to sleep by then
 
@@ -122,7 +122,7 @@ class Rhythms {
 public:
     Rhythms(Channel& channel, int rank, int ranks, Sampler& sampler)
         : channel_(channel), rank_(rank), ranks_(ranks), sampler_(sampler) {
-        grow(kMostBytes);
+        grow(kMaxBytes);
     }
 
     void take(const Step& step) {

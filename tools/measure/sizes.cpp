@@ -15,8 +15,8 @@ namespace tools {
 namespace {
 
 constexpr std::string_view kBurst = "burst-";
-constexpr std::size_t kMostInRound = std::size_t{1} << 20;  ///< bytes
-constexpr std::size_t kHops = 100;                          ///< of the floor, in each round
+constexpr std::size_t kMaxInRound = std::size_t{1} << 20;  ///< bytes
+constexpr std::size_t kHops = 100;                         ///< of the floor, in each round
 
 /// A sample for each step, and what it took at rank 0.
 class Once {
@@ -49,7 +49,7 @@ Step step_of(const std::string& rhythm, std::size_t bytes, std::size_t count) {
 /// Messages of a size in all rhythms, round by round.
 void measure_size(RankContext& rank, const SizesPlan& plan, std::size_t bytes, Floor& floor,
                   Rhythms<BillboardChannel, Once>& rhythms, const Once& sample) {
-    const std::size_t fewer = bytes == 0 ? plan.most_in_round : kMostInRound / bytes;
+    const std::size_t fewer = bytes == 0 ? plan.most_in_round : kMaxInRound / bytes;
     const std::size_t count = std::clamp<std::size_t>(fewer, 4, plan.most_in_round);
     std::vector<std::byte> from(bytes + 1, std::byte{1}), to = from;
     std::vector<Times> times(plan.rhythms.size() + 2);  // those of the floors first
@@ -78,12 +78,12 @@ void measure_size(RankContext& rank, const SizesPlan& plan, std::size_t bytes, F
 }  // namespace
 
 std::vector<std::size_t> usual_sizes(std::size_t most) {
-    using billboard::kHeadBytes, billboard::kInlineBytes, billboard::kMostLineBytes;
+    using billboard::kHeadBytes, billboard::kInlineBytes, billboard::kMaxLineBytes;
     std::vector<std::size_t> sizes = {0};
     for (std::size_t size = 1; size <= most; size *= 2) sizes.push_back(size);
     // A slot; a line, and its like on other links, with what is about a cache line; lines.
     constexpr std::size_t kOfLine = rmem::kLineBytes - 2 * rmem::kWordBytes;
-    for (const std::size_t step : {kHeadBytes, kOfLine, kMostLineBytes}) {
+    for (const std::size_t step : {kHeadBytes, kOfLine, kMaxLineBytes}) {
         for (std::size_t size = step - 1; size <= step + 1; ++size) sizes.push_back(size);
     }
     for (std::size_t size = kInlineBytes; size <= rmem::kLineBytes + 1; ++size)

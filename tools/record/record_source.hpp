@@ -65,7 +65,7 @@ struct SourceOptions {
 
 /// Between looks at a log: a writer or a network at full speed needs milliseconds to fill one.
 inline constexpr std::int64_t kLookNs = 200'000;
-inline constexpr std::size_t kMostAtOnce = 20'000;  ///< writes of one look
+inline constexpr std::size_t kMaxAtOnce = 20'000;  ///< writes of one look
 /// A log of which more than this part is filled between two looks is not left alone.
 inline constexpr std::uint64_t kMuchOfLog = 8;
 

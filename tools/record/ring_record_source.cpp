@@ -70,7 +70,7 @@ public:
         std::size_t given = 0;
         std::uint64_t units = 0;
         // The oldest of all ranks' next ones, since they share the wire.
-        for (; !news_.empty() && given < kMostAtOnce; ++given) {
+        for (; !news_.empty() && given < kMaxAtOnce; ++given) {
             const auto oldest =
                 std::min_element(news_.begin(), news_.end(), [this](unsigned a, unsigned b) {
                     return next_[a].record.written_ns < next_[b].record.written_ns;

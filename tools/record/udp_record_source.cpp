@@ -53,11 +53,11 @@ public:
         rmem::udp::listen(*ring_, now_ns);
         const std::uint64_t before = log_.position();
         std::size_t given = 0;
-        while (given < kMostAtOnce && find(sink)) {
+        while (given < kMaxAtOnce && find(sink)) {
             give(sink);
             ++given;
         }
-        return given == kMostAtOnce || log_.position() - before > log_.capacity() / kMuchOfLog;
+        return given == kMaxAtOnce || log_.position() - before > log_.capacity() / kMuchOfLog;
     }
 
 private:

@@ -28,7 +28,7 @@ using remote::Hello;
 using remote::Kind;
 
 constexpr std::size_t kReceiveBytes = std::size_t{64} << 10;
-constexpr std::size_t kMostHelloBytes = 64;
+constexpr std::size_t kMaxHelloBytes = 64;
 /// Between tries of a call that waits for the node.
 constexpr std::int64_t kTryNs = 50'000;
 constexpr std::uint64_t kAllNumbers = (std::uint64_t{1} << RMEM_INTERRUPT_NUMBERS) - 1;
@@ -205,11 +205,11 @@ void Server::accept_one(std::int64_t now_ns) {
         if (errno == EMFILE || errno == ENFILE) ::usleep(kTryNs / 1000);
         return;
     }
-    RMEM_CHECK(newcomers_.size() <= kMostClients);
+    RMEM_CHECK(newcomers_.size() <= kMaxClients);
     remote::prepare_connection(fd);
-    if (newcomers_.size() == kMostClients) newcomers_.pop_front();
+    if (newcomers_.size() == kMaxClients) newcomers_.pop_front();
     newcomers_.push_back({Connection(fd, text_of(reinterpret_cast<sockaddr*>(&from), bytes)),
-                          remote::FrameQueue(kMostHelloBytes), now_ns + kLongestHelloNs});
+                          remote::FrameQueue(kMaxHelloBytes), now_ns + kLongestHelloNs});
 }
 
 void Server::greet_newcomers(std::int64_t now_ns) {
@@ -246,8 +246,8 @@ void Server::say_sparingly(const std::string& sentence) {
 
 /// There is one, or the client that has been silent for longest has lost its own.
 bool Server::has_place(std::int64_t now_ns) {
-    RMEM_CHECK(clients_.size() <= kMostClients);
-    if (clients_.size() < kMostClients) return true;
+    RMEM_CHECK(clients_.size() <= kMaxClients);
+    if (clients_.size() < kMaxClients) return true;
     const auto silent =
         std::min_element(clients_.begin(), clients_.end(),
                          [](const Client& a, const Client& b) { return a.heard_ns < b.heard_ns; });
@@ -271,7 +271,7 @@ void Server::greet(Newcomer& newcomer, const Hello& hello, std::int64_t now_ns) 
             return refuse(newcomer, RMEM_EBUSY,
                           fmt::format("`rmem serve` has {} clients, and no more; end one, or start "
                                       "another `rmem serve`",
-                                      kMostClients));
+                                      kMaxClients));
         }
         Client& client = clients_.emplace_back(node_, new_session_number(), twins_);
         client.heard_ns = now_ns;

@@ -7,7 +7,7 @@
 /// Thread safety: one thread.
 /// Errors: the constructor throws `rmem::Error`: system for an address that cannot be listened at.
 ///   Later a failure ends only its client, with one sentence.
-/// Trust: anyone who reaches the port may send anything. kMostClients are served at once, as many
+/// Trust: anyone who reaches the port may send anything. kMaxClients are served at once, as many
 ///   more may be about to say hello, for kLongestHelloNs; what each can fill is bounded by its
 ///   session, and what all have mapped by the memory. A client that does not open its second
 ///   connection in that time is ended, and where another comes, one that is silent for too long.
@@ -39,7 +39,7 @@ class Server {
 public:
     using Say = std::function<void(const std::string& sentence)>;
 
-    static constexpr std::size_t kMostClients = 16;
+    static constexpr std::size_t kMaxClients = 16;
     static constexpr std::int64_t kLongestHelloNs = 5'000'000'000;
     /// Between looks at what clients have mapped; longer where a look takes longer.
     static constexpr std::int64_t kLookNs = 1'000'000;

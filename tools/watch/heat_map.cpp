@@ -49,7 +49,7 @@ void HeatMap::begin(std::size_t bytes, std::size_t from, std::size_t most_cells)
     while (cell_bytes_ * most_cells < bytes) cell_bytes_ *= 2;
     parts_ = std::min(kParts, cell_bytes_ / rmem::kWordBytes);
     // Odd, so that it goes through all places of a pattern that repeats in powers of two.
-    line_step_ = bytes <= kMostBytes ? 1 : (bytes / kMostBytes + 1) | 1;
+    line_step_ = bytes <= kMaxBytes ? 1 : (bytes / kMaxBytes + 1) | 1;
     cells_.assign((bytes + cell_bytes_ - 1) / cell_bytes_, {});
     RMEM_CHECK(cells_.size() <= most_cells);
     digests_.assign(cells_.size() * parts_, 0);

@@ -7,7 +7,7 @@
 /// A look makes a digest of each of a cell's parts (16, or a word each) and compares it with the
 /// last look's; the heat of a cell is the share of its parts that have changed, or half of its last
 /// value if that is more. A value that changes and changes back between two looks is not seen. Of
-/// more than kMostBytes only every n-th line is looked at.
+/// more than kMaxBytes only every n-th line is looked at.
 /// Invariants, executed: what is looked at lies at whole words; there are no more cells than
 /// wanted, and each has a heat of 0 to 1.
 /// Thread safety: one thread. Reading a bank disturbs its writers as any other reader would.
@@ -22,7 +22,7 @@ namespace tools {
 class HeatMap {
 public:
     static constexpr std::size_t kCells = 256, kParts = 16;
-    static constexpr std::size_t kMostBytes = std::size_t{1} << 25;  ///< that a look reads
+    static constexpr std::size_t kMaxBytes = std::size_t{1} << 25;  ///< that a look reads
 
     struct Cell {
         double heat = 0;    ///< 0 to 1

@@ -30,7 +30,7 @@ using boost::system::error_code;
 using Answer = http::response<http::string_body>;
 
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
-constexpr auto kMostLinger = std::chrono::seconds(1);
+constexpr auto kMaxLinger = std::chrono::seconds(1);
 
 Answer answer_with(http::status status, std::string text) {
     Answer answer(status, 11);
@@ -80,8 +80,8 @@ std::optional<Answer> answer_to(const error_code& problem) {
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
     Connection(tcp::socket socket, const MetricsServer::Text& text)
-        : stream_(std::move(socket)), buffer_(MetricsServer::kMostRequestBytes), text_(text) {
-        parser_.header_limit(MetricsServer::kMostRequestBytes);
+        : stream_(std::move(socket)), buffer_(MetricsServer::kMaxRequestBytes), text_(text) {
+        parser_.header_limit(MetricsServer::kMaxRequestBytes);
         parser_.body_limit(0);
     }
 
@@ -119,8 +119,8 @@ private:
     void linger() {
         error_code ignored;
         stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-        stream_.expires_after(kMostLinger);
-        drain(MetricsServer::kMostRequestBytes * 16);
+        stream_.expires_after(kMaxLinger);
+        drain(MetricsServer::kMaxRequestBytes * 16);
     }
     void drain(std::size_t left) {
         stream_.async_read_some(
@@ -198,7 +198,7 @@ private:
     /// all are being answered, the oldest.
     void make_room() {
         open_.remove_if([](const auto& one) { return one.expired(); });
-        if (open_.size() < kMostConnections) return;
+        if (open_.size() < kMaxConnections) return;
         const auto reading = std::find_if(open_.begin(), open_.end(), [](const auto& one) {
             const auto connection = one.lock();
             return connection && connection->is_reading();

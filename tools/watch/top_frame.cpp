@@ -318,12 +318,12 @@ const char* shade_of(const HeatMap::Cell& cell) {
 }
 
 constexpr std::size_t kMapLabel = 12;
-constexpr std::size_t kMostColumns = 256;
+constexpr std::size_t kMaxColumns = 256;
 constexpr std::size_t kPlainRows = 4;  // where there is room for any number
 
 std::size_t map_columns(std::size_t width) {
     std::size_t columns = 8;
-    while (2 * columns + kMapLabel <= width && columns < kMostColumns) columns *= 2;
+    while (2 * columns + kMapLabel <= width && columns < kMaxColumns) columns *= 2;
     return columns;
 }
 
@@ -459,9 +459,9 @@ std::string rate_text(double per_second) {
 }
 
 std::size_t map_cells(const Viewport& port) {
-    constexpr std::size_t kFewest = 2, kMost = 40;
+    constexpr std::size_t kFewest = 2, kMax = 40;
     const std::size_t rows =
-        port.height == 0 ? kPlainRows : std::clamp(port.height / 3, kFewest, kMost);
+        port.height == 0 ? kPlainRows : std::clamp(port.height / 3, kFewest, kMax);
     return map_columns(port.width) * rows;
 }
 

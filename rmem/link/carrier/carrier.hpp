@@ -28,26 +28,26 @@ struct CarrierCounters {
     std::uint64_t no_room = 0;  ///< not sent: the host's or the provider's buffers were full
     std::uint64_t refused = 0;  ///< not sent: a firewall, no route, the other end is gone
     std::uint64_t received = 0;
-    std::uint64_t oversized = 0;       ///< of those received: longer than kMostPayload
+    std::uint64_t oversized = 0;       ///< of those received: longer than kMaxPayload
     std::uint64_t receive_errors = 0;  ///< calls that failed
     int last_error = 0;                ///< errno of the last that was refused or failed
 };
 
 class Carrier {
 public:
-    static constexpr std::size_t kMostInBatch = 16;
-    static constexpr std::size_t kMostBytesInBatch = 65'507;  ///< in one piece over IPv4
+    static constexpr std::size_t kMaxInBatch = 16;
+    static constexpr std::size_t kMaxBytesInBatch = 65'507;  ///< in one piece over IPv4
 
     Carrier() = default;
     virtual ~Carrier() = default;
     Carrier(const Carrier&) = delete;
     Carrier& operator=(const Carrier&) = delete;
 
-    // ---- Sending. Datagrams have at most kMostPayload bytes. What is queued leaves before what is
+    // ---- Sending. Datagrams have at most kMaxPayload bytes. What is queued leaves before what is
     // sent.
     /// To all other nodes, now. False if it was not sent to each.
     virtual bool send(std::span<const std::byte> datagram) noexcept = 0;
-    /// To all other nodes with the next flush(), or when kMostInBatch are queued. Until then the
+    /// To all other nodes with the next flush(), or when kMaxInBatch are queued. Until then the
     /// bytes stay where they are.
     virtual void queue(std::span<const std::byte> datagram) noexcept = 0;
     /// Returns how many of those still queued were not sent, counted for each node where each gets
@@ -59,7 +59,7 @@ public:
     // ---- Receiving
     using Datagrams = std::span<const std::span<std::byte>>;
     /// Some of those that are here, in the order in which they came; none: nothing is here. What is
-    /// no datagram can be longer than kMostPayload. They are the caller's until the next call.
+    /// no datagram can be longer than kMaxPayload. They are the caller's until the next call.
     virtual Datagrams receive() noexcept = 0;
     /// One of those that receive() gave last is the ring's, authentic and new.
     virtual void has_taken(std::span<const std::byte>) noexcept {}

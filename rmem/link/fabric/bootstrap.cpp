@@ -19,7 +19,7 @@ namespace rmem::fabric {
 namespace {
 
 constexpr const char* kFirstLine = "rmem fabric 1";
-constexpr std::size_t kMostFileBytes = 1024;
+constexpr std::size_t kMaxFileBytes = 1024;
 
 int digit_of(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -31,7 +31,7 @@ std::optional<std::string> content_of(const std::string& path) {
     struct stat facts {};
     if (file.get() < 0 || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
         return std::nullopt;
-    std::array<char, kMostFileBytes> content{};
+    std::array<char, kMaxFileBytes> content{};
     const ssize_t size = ::read(file.get(), content.data(), content.size());
     if (size <= 0) return std::nullopt;
     return std::string(content.data(), static_cast<std::size_t>(size));
@@ -101,7 +101,8 @@ std::optional<Bootstrap::Name> Bootstrap::find(unsigned node) const {
     const std::string before = fmt::format("{}\nprovider {}\nname ", kFirstLine, provider_);
     if (!text || !text->starts_with(before) || !text->ends_with('\n')) return std::nullopt;
     const std::string hex = text->substr(before.size(), text->size() - before.size() - 1);
-    if (hex.empty() || hex.size() % 2 != 0 || hex.size() > 2 * kMostNameBytes) return std::nullopt;
+    if (hex.empty() || hex.size() % 2 != 0 || hex.size() > 2 * kMaxProviderNameBytes)
+        return std::nullopt;
     Name name;
     for (std::size_t i = 0; i < hex.size(); i += 2) {
         const int high = digit_of(hex[i]), low = digit_of(hex[i + 1]);

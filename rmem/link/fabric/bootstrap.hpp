@@ -24,7 +24,7 @@ namespace rmem::fabric {
 
 class RMEM_API Bootstrap {
 public:
-    static constexpr std::size_t kMostNameBytes = 256;
+    static constexpr std::size_t kMaxProviderNameBytes = 256;
     using Name = std::vector<std::byte>;  ///< as the provider says it
 
     /// `provider`: names of others are not taken.

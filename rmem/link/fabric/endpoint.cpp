@@ -54,15 +54,15 @@ Endpoint::Endpoint(const EndpointSettings& settings)
       nodes_(settings.nodes),
       topology_(settings.fabric.topology.value_or(Topology(settings.nodes))),
       info_(choose_provider(settings.fabric, settings.node)),
-      most_at_once_(provider().ends_with("ofi_rxm") ? kEagerBytes : kMostPieceBytes),
+      most_at_once_(provider().ends_with("ofi_rxm") ? kEagerBytes : kMaxPieceBytes),
       pieces_([this](std::byte* memory, std::size_t bytes) {
           return registered(memory, bytes, FI_SEND, nullptr);
       }),
       outbound_(settings.nodes, share_of(*info_, settings.nodes), pieces_, *this) {
     open(settings);
     make_handle();
-    fresh_.reserve(kMostEntries);
-    marked_.reserve(kMostEntries);
+    fresh_.reserve(kMaxEntries);
+    marked_.reserve(kMaxEntries);
     for (Arena& arena : arenas_) {
         arena.bytes = std::make_unique_for_overwrite<std::byte[]>(kArenaBytes);
         registered(arena.bytes.get(), kArenaBytes, FI_RECV, &arena.registration);
@@ -113,7 +113,7 @@ void Endpoint::open(const EndpointSettings& settings) {
          "giving the endpoint a queue");
     start(::fi_enable(endpoint));
     // Not before: shm has no place for it until then.
-    std::size_t least = kMostPieceBytes + kMarkBytes;
+    std::size_t least = kMaxPieceBytes + kMarkBytes;
     need(::fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least),
          "saying how long a piece may be");
 }
@@ -232,7 +232,7 @@ void Endpoint::queue(std::span<const std::byte> datagram) noexcept {
     }
     std::memcpy(open_->datagram_bytes() + open_->length, datagram.data(), datagram.size());
     open_->length += datagram.size();
-    if (++open_->datagrams == kMostInBatch) flush();
+    if (++open_->datagrams == kMaxInBatch) flush();
 }
 
 std::size_t Endpoint::flush() noexcept {
@@ -273,7 +273,7 @@ Endpoint::Datagrams Endpoint::receive() noexcept {
         }
         if (is_armed_) arm(0);
         // What is left in the queue makes no descriptor readable.
-        if (progress(now) == kMostEntries) arm(1);
+        if (progress(now) == kMaxEntries) arm(1);
         outbound_.retry(now);
     }
     for (const std::span<std::byte> piece : fresh_) take_piece(piece);
@@ -286,7 +286,7 @@ Endpoint::Datagrams Endpoint::receive() noexcept {
 
 /// What the provider has done since; what came is in fresh_ then. Returns how many entries it told.
 std::size_t Endpoint::progress(std::int64_t now) noexcept {
-    std::array<fi_cq_data_entry, kMostEntries> entries;
+    std::array<fi_cq_data_entry, kMaxEntries> entries;
     const ssize_t count = ::fi_cq_read(queue_.get(), entries.data(), entries.size());
     if (count == -FI_EAVAIL) {
         take_error(now);
@@ -334,7 +334,7 @@ void Endpoint::take_piece(std::span<std::byte> bytes) noexcept {
     }
     while (!bytes.empty()) {
         const std::size_t length = udp::length_of_first(bytes);
-        if (length > udp::kMostPayload) ++counters_.oversized;
+        if (length > udp::kMaxPayload) ++counters_.oversized;
         note_origin(bytes.first(length));
         given_.push_back(bytes.first(length));
         bytes = bytes.subspan(length);
@@ -367,7 +367,7 @@ void Endpoint::has_taken(std::span<const std::byte> datagram) noexcept {
 /// To the other nodes of this rack, and in a chain to the next one.
 void Endpoint::pass_on(std::span<const std::byte> bytes, unsigned racks,
                        std::int64_t now) noexcept {
-    Piece* const piece = bytes.size() <= kMostPieceBytes ? pieces_.take(bytes.size()) : nullptr;
+    Piece* const piece = bytes.size() <= kMaxPieceBytes ? pieces_.take(bytes.size()) : nullptr;
     if (piece == nullptr) return;
     std::memcpy(piece->datagram_bytes(), bytes.data(), bytes.size());
     piece->length = bytes.size();
@@ -404,7 +404,7 @@ bool Endpoint::may_sleep() noexcept {
     // What the provider has taken in already, and nothing tells of any more. It goes on by a step
     // at a time, and not each one has an entry.
     unsigned empty = 0;
-    for (unsigned looks = 0; looks < kMostLooks && empty < kLastLooks && fresh_.empty(); ++looks)
+    for (unsigned looks = 0; looks < kMaxLooks && empty < kLastLooks && fresh_.empty(); ++looks)
         empty = progress(now) == 0 ? empty + 1 : 0;
     if (!wakes(now) && !is_armed_) arm(kPolledNs);
     return empty == kLastLooks;

@@ -88,9 +88,9 @@ public:
 
 private:
     static constexpr std::int64_t kCloseNs = 200'000'000;
-    static constexpr std::size_t kMostEntries = 64;
-    static constexpr unsigned kLastLooks = 2;   ///< in a row that find nothing, before a sleep
-    static constexpr unsigned kMostLooks = 64;  ///< for these; then it stays awake
+    static constexpr std::size_t kMaxEntries = 64;
+    static constexpr unsigned kLastLooks = 2;  ///< in a row that find nothing, before a sleep
+    static constexpr unsigned kMaxLooks = 64;  ///< for these; then it stays awake
     static constexpr std::size_t kArenas = 2;
 
     /// What the provider has of a piece, for a peer.

@@ -26,7 +26,7 @@ namespace rmem::fabric {
 
 namespace {
 
-constexpr std::size_t kMostEntries = 16;
+constexpr std::size_t kMaxEntries = 16;
 
 void require(ssize_t result, const char* what) {
     if (result == 0) return;
@@ -118,7 +118,7 @@ void FabricMemory::open_endpoint() {
     require(::fi_ep_bind(made, &addresses->fid, 0), "giving the endpoint addresses");
     require(::fi_ep_bind(made, &queue->fid, FI_TRANSMIT | FI_RECV), "giving the endpoint a queue");
     require(::fi_enable(made), "starting the endpoint");
-    name_.resize(kMostNameBytes);
+    name_.resize(kMaxProviderNameBytes);
     std::size_t length = name_.size();
     require(::fi_getname(&made->fid, name_.data(), &length), "asking for the endpoint's address");
     name_.resize(length);
@@ -300,7 +300,7 @@ std::optional<FarMemory::Ended> FabricMemory::progress() {
 
 /// The queue's progress is also that of reads which others make here.
 void FabricMemory::look() {
-    std::array<fi_cq_entry, kMostEntries> entries;
+    std::array<fi_cq_entry, kMaxEntries> entries;
     const ssize_t count = ::fi_cq_read(queue_.get(), entries.data(), entries.size());
     for (ssize_t i = 0; i < count; ++i)
         end(static_cast<const Read*>(entries[static_cast<std::size_t>(i)].op_context), true);
@@ -330,7 +330,7 @@ void FabricMemory::lose_sight(unsigned rank, const std::string& why) {
     Peer& peer = peers_[rank];
     if (!peer.memory.is_on()) {
         peer.memory.begin();
-        peer.memory.next_ns = std::min(2 * peer.memory.next_ns, kMostRestNs);
+        peer.memory.next_ns = std::min(2 * peer.memory.next_ns, kMaxRestNs);
     }
     if (std::exchange(peer.is_memory_told, true)) return;
     settings_.told(

@@ -8,7 +8,7 @@
 /// The endpoint is opened when the first message is offered, here or by another. If that fails it
 /// is not tried again: `told` gets a sentence, and all messages go over the ring. A rank that
 /// cannot be connected to within kMeetNs, or whose memory cannot be read, is out of reach for
-/// kLeastRestNs, and until one is read each time for twice as long, to kMostRestNs; `told` hears of
+/// kLeastRestNs, and until one is read each time for twice as long, to kMaxRestNs; `told` hears of
 /// it once. One that does not read here is offered nothing for kLeastRestNs.
 ///
 /// A read cannot be called back. So when a rank dies that is being read from, the endpoint is
@@ -47,8 +47,8 @@ namespace rmem::fabric {
 class FabricMemory final : public FarMemory {
 public:
     static constexpr std::int64_t kMeetNs = 3'000'000'000;
-    static constexpr std::int64_t kLeastRestNs = 10'000'000'000, kMostRestNs = 3600'000'000'000;
-    static constexpr std::size_t kMostNameBytes = 64;
+    static constexpr std::int64_t kLeastRestNs = 10'000'000'000, kMaxRestNs = 3600'000'000'000;
+    static constexpr std::size_t kMaxProviderNameBytes = 64;
 
     explicit FabricMemory(FarSettings settings);
     FabricMemory(const FabricMemory&) = delete;

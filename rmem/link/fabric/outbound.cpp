@@ -8,7 +8,7 @@
 namespace rmem::fabric {
 
 Outbound::Outbound(unsigned peers, unsigned most_given, Pieces& pieces, Wire& wire)
-    : peers_(peers), most_given_(std::min(most_given, kMostGiven)), pieces_(pieces), wire_(wire) {}
+    : peers_(peers), most_given_(std::min(most_given, kMaxGiven)), pieces_(pieces), wire_(wire) {}
 
 /// False: there is no room.
 bool Outbound::give(unsigned index, Piece& piece, unsigned racks, std::int64_t now) {
@@ -32,7 +32,7 @@ bool Outbound::give(unsigned index, Piece& piece, unsigned racks, std::int64_t n
 /// Where something is given, its end is the time to try again; where nothing is, the provider
 /// connects, each time it is asked.
 void Outbound::note_full(Peer& peer, std::int64_t now) noexcept {
-    peer.retry_ns = std::clamp(2 * peer.retry_ns, kRetryNs, kMostRetryNs);
+    peer.retry_ns = std::clamp(2 * peer.retry_ns, kRetryNs, kMaxRetryNs);
     peer.next_try_ns = now + peer.retry_ns;
     if (peer.given != 0) {
         peer.full_since_ns = 0;
@@ -53,13 +53,13 @@ void Outbound::send(unsigned index, Piece& piece, unsigned racks, std::int64_t n
 }
 
 void Outbound::wait(Peer& peer, Piece& piece, unsigned racks) {
-    if (!peer.is_met && peer.waiting.size() == kMostUnmet) {
+    if (!peer.is_met && peer.waiting.size() == kMaxUnmet) {
         Piece& oldest = *peer.waiting.front().piece;
         peer.waiting.pop_front();
         --waiting_;
         not_sent_.no_room += oldest.datagrams;
         pieces_.leave(oldest);
-    } else if (peer.waiting.size() == kMostWaiting) {
+    } else if (peer.waiting.size() == kMaxWaiting) {
         not_sent_.no_room += piece.datagrams;
         return;
     }
@@ -92,7 +92,7 @@ void Outbound::retry_one(unsigned index, std::int64_t now) {
     }
     if (peer.full_since_ns != 0 && now - peer.full_since_ns > kConnectNs) lose(peer, now);
     // Until something that is given has ended.
-    if (peer.given >= most_given_) peer.next_try_ns = now + kMostRetryNs;
+    if (peer.given >= most_given_) peer.next_try_ns = now + kMaxRetryNs;
 }
 
 void Outbound::has_reached(unsigned index, unsigned address, Piece& piece) noexcept {
@@ -138,7 +138,7 @@ void Outbound::lose(Peer& peer, std::int64_t now) noexcept {
     if (peer.is_met || peer.pause_ns == 0) ++changes_;
     peer.is_met = false;
     peer.retry_ns = peer.full_since_ns = 0;
-    peer.pause_ns = std::clamp(2 * peer.pause_ns, kLeastPauseNs, kMostPauseNs);
+    peer.pause_ns = std::clamp(2 * peer.pause_ns, kLeastPauseNs, kMaxPauseNs);
     peer.out_until_ns = now + peer.pause_ns;
 }
 

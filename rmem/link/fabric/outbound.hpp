@@ -8,15 +8,15 @@
 ///   unmet        nothing has reached it yet: few pieces wait, the oldest are dropped
 ///   met          a piece has: what finds no room waits
 ///   connecting   either, while the provider has no room although it has nothing: it is asked
-///                again after pauses that double from kRetryNs to kMostRetryNs, and after
+///                again after pauses that double from kRetryNs to kMaxRetryNs, and after
 ///                kConnectNs the peer is out of reach
 ///   out of reach a piece failed: what waits is dropped, and nothing is tried for a pause, which
-///                doubles from kLeastPauseNs to kMostPauseNs until a piece reaches it
+///                doubles from kLeastPauseNs to kMaxPauseNs until a piece reaches it
 /// Invariants
 ///   A peer is given pieces in the order in which they were sent; one that was dropped never comes
 ///   later.
-///   What waits for a peer is at most kMostWaiting pieces, kMostUnmet before it is met; what the
-///   provider has of a peer is at most kMostGiven, and no more than said.
+///   What waits for a peer is at most kMaxWaiting pieces, kMaxUnmet before it is met; what the
+///   provider has of a peer is at most kMaxGiven, and no more than said.
 ///   Each piece is left (Pieces::leave) as often as it was used.
 /// Thread safety: one user at a time. Progress: no call waits. Units: nanoseconds.
 
@@ -50,13 +50,13 @@ struct NotSent {
 
 class RMEM_API Outbound {
 public:
-    static constexpr std::size_t kMostWaiting = 4096;
-    static constexpr std::size_t kMostUnmet = 8;
-    static constexpr unsigned kMostGiven = 64;
+    static constexpr std::size_t kMaxWaiting = 4096;
+    static constexpr std::size_t kMaxUnmet = 8;
+    static constexpr unsigned kMaxGiven = 64;
     static constexpr std::int64_t kLeastPauseNs = 2'000'000;
-    static constexpr std::int64_t kMostPauseNs = 250'000'000;
+    static constexpr std::int64_t kMaxPauseNs = 250'000'000;
     static constexpr std::int64_t kRetryNs = 200'000;
-    static constexpr std::int64_t kMostRetryNs = 20'000'000;
+    static constexpr std::int64_t kMaxRetryNs = 20'000'000;
     static constexpr std::int64_t kConnectNs = 500'000'000;
 
     /// `most_given`: pieces that the provider may have for one peer.

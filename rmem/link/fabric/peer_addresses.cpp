@@ -68,7 +68,7 @@ PeerAddresses::PeerAddresses(const EndpointSettings& settings, const fi_info& in
       nodes_(settings.nodes),
       vector_(vector),
       outbound_(outbound),
-      own_name_(Bootstrap::kMostNameBytes),
+      own_name_(Bootstrap::kMaxProviderNameBytes),
       names_(settings.nodes),
       addresses_(settings.nodes),
       peers_(settings.nodes, FI_ADDR_NOTAVAIL),

@@ -11,7 +11,7 @@ void Pieces::grow(Class& of) {
     constexpr std::size_t kLine = 64;
     const std::size_t each = (kMarkBytes + of.room + kLine - 1) / kLine * kLine;
     const std::size_t bytes = each * of.a_slab;
-    if (bytes_ + bytes > kMostBytes) return;
+    if (bytes_ + bytes > kMaxBytes) return;
     memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
     pieces_.push_back(std::make_unique<Piece[]>(of.a_slab));
     of.free.reserve(of.free.size() + pieces_.size() * of.a_slab);

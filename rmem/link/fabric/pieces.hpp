@@ -5,7 +5,7 @@
 /// the memory is used again when each of them has it.
 ///
 /// Terms: piece, mark: docs/design/fabric-link.md.
-/// Invariants: a piece is free exactly while it has no users; there are never more than kMostBytes
+/// Invariants: a piece is free exactly while it has no users; there are never more than kMaxBytes
 ///   of them.
 /// Thread safety: one user at a time. Progress: take() allocates a slab now and then.
 /// Units: bytes.
@@ -24,8 +24,8 @@ namespace rmem::fabric {
 
 inline constexpr std::size_t kMarkBytes = 8;
 /// Without a mark.
-inline constexpr std::size_t kMostPieceBytes =
-    std::max(udp::Carrier::kMostBytesInBatch / 4 * 4, udp::kMostPayload);
+inline constexpr std::size_t kMaxPieceBytes =
+    std::max(udp::Carrier::kMaxBytesInBatch / 4 * 4, udp::kMaxPayload);
 
 struct Piece {
     std::byte* memory = nullptr;  ///< room for the mark, then the datagrams
@@ -41,13 +41,13 @@ struct Piece {
 class RMEM_API Pieces {
 public:
     static constexpr std::size_t kShortBytes = 2048 - kMarkBytes;
-    static constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+    static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
     /// Where the provider wants to know memory from which it sends.
     using Register = std::function<void*(std::byte* memory, std::size_t bytes)>;
     explicit Pieces(Register registrar);
 
-    /// An empty one with that room and one user, the caller; null: there are kMostBytes under way.
+    /// An empty one with that room and one user, the caller; null: there are kMaxBytes under way.
     [[nodiscard]] Piece* take(std::size_t bytes);
     static void use(Piece& piece) noexcept { ++piece.users; }
     /// One user less.
@@ -65,7 +65,7 @@ private:
     void grow(Class& of);
 
     Register registrar_;
-    Class short_{kShortBytes, 64}, long_{kMostPieceBytes, 4};
+    Class short_{kShortBytes, 64}, long_{kMaxPieceBytes, 4};
     std::size_t bytes_ = 0, in_use_ = 0;
     std::vector<std::unique_ptr<std::byte[]>> memory_;
     std::vector<std::unique_ptr<Piece[]>> pieces_;

@@ -16,7 +16,7 @@ namespace rmem::fabric {
 
 namespace {
 
-constexpr std::size_t kMostListBytes = std::size_t{1} << 16;
+constexpr std::size_t kMaxListBytes = std::size_t{1} << 16;
 
 [[noreturn]] void refuse_setting(const std::string& value, const std::string& why) {
     throw Error(Errc::bad_environment,
@@ -36,7 +36,7 @@ std::string list_in(const std::string& path) {
             if (std::isspace(static_cast<unsigned char>(c)) == 0) list += c;
         }
         if (!list.empty() && list.back() != ',') list += ',';
-        if (list.size() > kMostListBytes) refuse_setting(path, "that file is no list of addresses");
+        if (list.size() > kMaxListBytes) refuse_setting(path, "that file is no list of addresses");
     }
     if (!list.empty()) list.pop_back();
     if (list.empty()) refuse_setting(path, "that file has no addresses, or cannot be read");

@@ -8,7 +8,7 @@ namespace rmem {
 
 namespace {
 
-constexpr std::size_t kMostOutward = 64;       // then the other engines have to bring them, and…
+constexpr std::size_t kMaxOutward = 64;        // then the other engines have to bring them, and…
 constexpr std::int64_t kGiveUpNs = 1'000'000;  // …what could not be brought for so long
 
 /// Whether no run of the node's engine has begun before the claim: none has anything of the own log
@@ -45,7 +45,7 @@ void EngineOutward::note(const Flight& flight, const WireOutcome& outcome) {
     write.flight.due_ns = outcome.time_ns;
     write.flight.stored_ns = arrival_.take_ahead(outcome);
     if (brings_ && waiting_.empty() && bring(write)) return;
-    if (waiting_.size() == kMostOutward) waiting_.pop_front();
+    if (waiting_.size() == kMaxOutward) waiting_.pop_front();
     waiting_.push_back(write);
 }
 

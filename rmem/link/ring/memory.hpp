@@ -51,7 +51,7 @@ public:
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
     static constexpr bool kFar = false;
-    static constexpr std::size_t kMostPostWords = kMaxRecordWords;
+    static constexpr std::size_t kMaxPostWords = kMaxRecordWords;
     static constexpr unsigned kRefusalsPerYield = 64;
     static constexpr unsigned kCallsPerRun = 64;   ///< of progress(), where there is nothing to do
     static constexpr unsigned kSleepsPerRun = 16;  ///< of kMaxSleepNs that nobody ended

@@ -31,7 +31,7 @@ public:
     static constexpr bool kReplicated = true;
     static constexpr bool kFar = false;
     static constexpr bool kHasDescriptors = false;
-    static constexpr std::size_t kMostPostWords = kLinePostWords;
+    static constexpr std::size_t kMaxPostWords = kLinePostWords;
 
     explicit SimMemory(Process& process);
     explicit SimMemory(Membership& member, const Options& = {}) : SimMemory(member.process()) {}

@@ -92,12 +92,12 @@ DatagramFaults::Verdict DatagramFaults::judge(std::span<const std::byte> datagra
 }
 
 void DatagramFaults::hold(std::span<const std::byte> datagram, std::int64_t due) {
-    if (held_.size() == kMostHeld) {
+    if (held_.size() == kMaxHeld) {
         ++counts_.overflowed;
         return;
     }
     held_.try_emplace({due, arrivals_++}, datagram.begin(), datagram.end());
-    RMEM_CHECK(held_.size() <= kMostHeld);
+    RMEM_CHECK(held_.size() <= kMaxHeld);
 }
 
 std::span<const std::byte> DatagramFaults::next(std::int64_t now) {

@@ -17,7 +17,7 @@
 /// neither.
 ///
 /// Invariants: held datagrams come in the order of their times, then in that of their arrival; in
-///   all they are at most kMostHeld, and one more is dropped and counted (`overflowed`).
+///   all they are at most kMaxHeld, and one more is dropped and counted (`overflowed`).
 /// Reproducible: equal plans and equal datagrams at equal times give the same.
 /// Thread safety: one thread at a time. Units: nanoseconds of any clock that does not go backwards,
 /// the same one in all calls. Errors: none, except std::bad_alloc when there is no memory
@@ -38,7 +38,7 @@ namespace rmem::udp {
 
 class RMEM_API DatagramFaults {
 public:
-    static constexpr std::size_t kMostHeld = 4096;
+    static constexpr std::size_t kMaxHeld = 4096;
     struct Counts {
         std::array<std::uint64_t, kDatagramFaultKinds> hits{};  ///< datagrams that met this kind
         std::uint64_t overflowed = 0;  ///< copies dropped because too many are held

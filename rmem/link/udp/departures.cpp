@@ -11,7 +11,7 @@ namespace rmem::udp {
 
 bool Departures::take(Outbox::Take what, Leaving leaving, std::int64_t now) {
     const std::size_t worth_a_call =
-        std::min(Carrier::kMostInBatch, Carrier::kMostBytesInBatch / core_.exchange().payload());
+        std::min(Carrier::kMaxInBatch, Carrier::kMaxBytesInBatch / core_.exchange().payload());
     unsent_since_ns_ = open_since_ns();
     bool any = false;
     const auto takes_more = [&] {

@@ -14,7 +14,7 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr unsigned kMostEmptyLooks = 4;
+constexpr unsigned kMaxEmptyLooks = 4;
 constexpr std::int64_t kShare = 20;        // of a processor's time looks take one part of as many
 constexpr unsigned long kExactNs = 1'000;  // by which this thread's timers may be late:
 // retransmissions are due in tens of microseconds
@@ -46,17 +46,17 @@ void EngineHelper::pace_looks() noexcept {
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
     const std::int64_t now = spent.tv_sec * 1'000'000'000 + spent.tv_nsec;
     const std::int64_t cost = now - std::exchange(spent_ns_, now);
-    active_ns_ = std::clamp(kShare * cost, kLeastActiveNs, kMostActiveNs);
+    active_ns_ = std::clamp(kShare * cost, kLeastActiveNs, kMaxActiveNs);
 }
 
 /// Sends what is due. Ends when there has been nothing for some time.
 void EngineHelper::poll_actively() {
     if (const std::int64_t since = engine_.open_since_ns(); since != kNever) {
         empty_looks_ = 0;
-        look_ns_ = std::min(2 * look_ns_, kMostActiveNs);
+        look_ns_ = std::min(2 * look_ns_, kMaxActiveNs);
         pace_looks();
         if (now_ns() - since >= kLazyNs) engine_.take_all();
-    } else if (++empty_looks_ == kMostEmptyLooks) {
+    } else if (++empty_looks_ == kMaxEmptyLooks) {
         empty_looks_ = 0;
         look_ns_ = kLazyNs;
         polls_actively_.store(false,

@@ -16,7 +16,7 @@
 /// While a program under load leaves writes in its log (rmem/link/udp/pacing.hpp), it looks again
 /// and again, and sends what the program has left behind for kLazyNs: what is younger the program
 /// is about to send itself. These looks take a twentieth of a processor, and come each
-/// kLeastActiveNs to kMostActiveNs: a wake-up costs a host 2 us, and one that is a virtual machine
+/// kLeastActiveNs to kMaxActiveNs: a wake-up costs a host 2 us, and one that is a virtual machine
 /// 30 to 60, which the node that takes the stream may have to wait for. While it stands in, nobody
 /// calls who could send it: it looks after kLazyNs first, and then after twice as long each. So the
 /// end of a burst leaves soon after it, and a long stream is not disturbed.
@@ -46,7 +46,7 @@ class RMEM_API EngineHelper final : public InterruptSource {
 public:
     static constexpr std::int64_t kLookNs = Engine::kTailNs;
     static constexpr std::int64_t kLeastActiveNs = 50'000;
-    static constexpr std::int64_t kMostActiveNs = 500'000;
+    static constexpr std::int64_t kMaxActiveNs = 500'000;
 
     explicit EngineHelper(Engine& engine);
 

@@ -29,13 +29,13 @@ std::optional<std::size_t> given_payload() {
     const std::string text = environment_text("RMEM_PAYLOAD");
     if (text.empty()) return std::nullopt;
     const std::size_t bytes = parse_size("RMEM_PAYLOAD", text);
-    if (bytes >= kLeastPayload && bytes <= kMostPayload && bytes % kWordBytes == 0) return bytes;
+    if (bytes >= kLeastPayload && bytes <= kMaxPayload && bytes % kWordBytes == 0) return bytes;
     throw Error(
         Errc::bad_environment,
         fmt::format(
             "RMEM_PAYLOAD={} is not a valid datagram size; it must be a multiple of {} from {} to "
             "{} bytes",
-            bytes, kWordBytes, kLeastPayload, kMostPayload));
+            bytes, kWordBytes, kLeastPayload, kMaxPayload));
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::optional<std::size_t> given_payload() {
 std::size_t read_payload(const Endpoints& endpoints) {
     if (const auto given = given_payload()) return *given;
     const std::size_t most = endpoints.longest_datagram().value_or(kDefaultPayload);
-    return std::clamp(most / kWordBytes * kWordBytes, kLeastPayload, kMostPayload);
+    return std::clamp(most / kWordBytes * kWordBytes, kLeastPayload, kMaxPayload);
 }
 
 namespace {

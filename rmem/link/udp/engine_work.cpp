@@ -11,8 +11,8 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr unsigned kMostReceives = 4;          // calls in one run
-constexpr unsigned kMostTaken = 256;           // in one turn
+constexpr unsigned kMaxReceives = 4;           // calls in one run
+constexpr unsigned kMaxTaken = 256;            // in one turn
 constexpr std::int64_t kServeNs = 50'000'000;  // after a request of a node that joins
 constexpr std::int64_t kBegunNs = 250'000;     // for a write without a commit
 
@@ -146,7 +146,7 @@ bool EngineWork::receive(std::int64_t& now) {
     bool any = false;
     const bool naps = rest_.take_nap(now), takes_all = naps || crowd_.turn_ns() != 0;
     core_.hold_answers(takes_all);
-    const unsigned most = takes_all ? kMostTaken : kMostReceives;
+    const unsigned most = takes_all ? kMaxTaken : kMaxReceives;
     for (auto held = faults_.next(now); !held.empty(); held = faults_.next(now)) {
         core_.on_datagram(held, now);
         departures_.flush();
@@ -355,7 +355,7 @@ std::int64_t EngineWork::nap_ns(std::int64_t now) {
 }
 
 std::int64_t EngineWork::find_turn() {
-    return crowd_.find_turn(is_member() ? core_.joiners(ran_ns_) : Crowd::kMost, ran_ns_);
+    return crowd_.find_turn(is_member() ? core_.joiners(ran_ns_) : Crowd::kMax, ran_ns_);
 }
 
 unsigned EngineWork::nodes_here() const noexcept {

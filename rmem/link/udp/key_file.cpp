@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kHexDigits = 2 * MasterKey::kBytes;
 /// Hex digits and some white space; what is longer is no key.
-constexpr std::size_t kMostBytes = 256;
+constexpr std::size_t kMaxBytes = 256;
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 constexpr std::string_view kHex = "0123456789abcdefABCDEF";
 
@@ -135,7 +135,7 @@ MasterKey key_of(const std::string& path, std::string_view contents) {
     }
     refuse(path, fmt::format(
                      "holds {} bytes, which are no key: a key is {} hex digits or {} raw bytes; {}",
-                     contents.size() == kMostBytes ? "too many" : fmt::to_string(contents.size()),
+                     contents.size() == kMaxBytes ? "too many" : fmt::to_string(contents.size()),
                      kHexDigits, MasterKey::kBytes, kMakeOne));
 }
 
@@ -163,7 +163,7 @@ MasterKey read_key(const std::string& path) {
     need_sodium();
     const Descriptor file = open_to_read(path);
     check_who_may_read(path, file);
-    Secret<kMostBytes> contents;
+    Secret<kMaxBytes> contents;
     const std::size_t count = read_all(path, file, contents);
     return key_of(path, {contents.data(), count});
 }

@@ -24,7 +24,7 @@ namespace multicast = asio::ip::multicast;
 
 using AsioSocket = asio::ip::udp::socket;
 
-constexpr unsigned kMostHops = 255;
+constexpr unsigned kMaxHops = 255;
 
 [[noreturn]] void fail(Errc code, const std::string& doing, int error, const std::string& advice) {
     throw Error(code, fmt::format("{}: {}{}{}", doing, std::strerror(error),
@@ -41,10 +41,10 @@ asio::ip::udp::endpoint endpoint_of(const Address& address) {
 }
 
 void check_result(const SocketSettings& settings) {
-    if (settings.hops > kMostHops) {
+    if (settings.hops > kMaxHops) {
         throw Error(
             Errc::invalid_argument,
-            fmt::format("{} multicast hops are out of range (0 to {})", settings.hops, kMostHops));
+            fmt::format("{} multicast hops are out of range (0 to {})", settings.hops, kMaxHops));
     }
     if (settings.endpoints.is_fan_out() && settings.node >= settings.endpoints.nodes.size()) {
         throw Error(Errc::bad_rank,

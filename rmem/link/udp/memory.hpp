@@ -56,7 +56,7 @@ public:
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
     static constexpr bool kFar = true;
-    static constexpr std::size_t kMostPostWords = kLinePostWords;
+    static constexpr std::size_t kMaxPostWords = kLinePostWords;
     static constexpr unsigned kSpinPollsHere =
         500;  ///< each asks the host for datagrams: about 0.3 ms
 

@@ -38,11 +38,11 @@ Outbox::Outbox(Ring& ring, Core& core, Tap& tap, Roster& roster, std::optional<u
 bool Outbox::has_room(std::size_t bytes) const noexcept {
     if (is_completed()) return true;  // more room than now there will never be
     const std::size_t window = core_.exchange().out().window();
-    const std::size_t least = std::min(bytes, std::min(window, kMostWindowBytes) / 8);
+    const std::size_t least = std::min(bytes, std::min(window, kMaxWindowBytes) / 8);
     // A batch to spare: what is begun may leave before the group comes, and the engine itself
     // writes a word at times.
     constexpr unsigned kSpare = 1;
-    return !is_behind() && delayed_.size() + kMaxGroupWrites <= kMostDelayed &&
+    return !is_behind() && delayed_.size() + kMaxGroupWrites <= kMaxDelayed &&
            core_.has_room(least / kWordBytes + kPlaceWords * kMaxGroupWrites, kSpare);
 }
 
@@ -65,7 +65,7 @@ inline bool Outbox::write(const LogRecord& record, const void* words, std::int64
 bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
     RMEM_CHECK_IF(false, is_possible(record));
     if (!delayed_.empty() || record.delay_ns != 0) {
-        if (delayed_.size() >= kMostDelayed) return false;
+        if (delayed_.size() >= kMaxDelayed) return false;
         const auto* bytes = static_cast<const std::byte*>(words);
         const std::int64_t due = delayed_.empty() ? 0 : delayed_.back().due_ns;
         delayed_.push_back({record,

@@ -35,7 +35,7 @@ namespace rmem::udp {
 
 class RMEM_API Outbox {
 public:
-    static constexpr std::size_t kMostDelayed = 4096;  ///< writes
+    static constexpr std::size_t kMaxDelayed = 4096;  ///< writes
 
     /// What is taken of the logs: what programs have committed; the same without the own log, since
     /// its program is about to have it taken; or all that lies in them.

@@ -13,7 +13,7 @@
 ///                                 worth a call of the host,    program that waits; while it
 ///                                 the program waits, or        computes EngineHelper, after
 ///                                 kLazyNs has passed           kLazyNs, in a long stream up to
-///                                                              EngineHelper::kMostActiveNs
+///                                                              EngineHelper::kMaxActiveNs
 ///   a write committed on wait     until the next commit, the   that commit; a program that waits;
 ///                                 program waits, or kLazyNs    while it computes EngineHelper,
 ///                                                              after kLookNs
@@ -56,7 +56,7 @@ namespace rmem::udp {
 inline constexpr std::int64_t kLazyNs = 20'000;  ///< a write waits this long for others
 inline constexpr unsigned kLoad = 8;             ///< commits
 inline constexpr std::int64_t kQuietNs = 200'000;
-inline constexpr std::size_t kMostOpenBytes = 8'192;  ///< of the log: then it is put into datagrams
+inline constexpr std::size_t kMaxOpenBytes = 8'192;  ///< of the log: then it is put into datagrams
 
 /// What leaves of what is committed: the datagrams that are full, those that are due, too, or all.
 enum class Leaving : std::uint8_t { what_is_full, what_is_due, all };
@@ -96,7 +96,7 @@ public:
         note_load(std::max(newest_ns_, committed_ns_));
         coalesces_ = is_loaded();
         if (!coalesces_) return Leaving::all;
-        if (newest_ns_ - since_ns_ >= kLazyNs || open_bytes_ >= kMostOpenBytes)
+        if (newest_ns_ - since_ns_ >= kLazyNs || open_bytes_ >= kMaxOpenBytes)
             return Leaving::what_is_due;
         return std::nullopt;
     }

@@ -44,7 +44,7 @@ class Crowd {
 public:
     static constexpr std::int64_t kTurnNs = 200'000;  ///< for each node: what its turn may take
     static constexpr std::int64_t kNapNs = 50'000;    ///< the same, of its rest between two looks
-    static constexpr unsigned kMost = 8;              ///< nodes that join: more are as many
+    static constexpr unsigned kMax = 8;               ///< nodes that join: more are as many
 
     /// `count`: the ring's nodes on this host, which takes long.
     Crowd(unsigned nodes, unsigned processors, std::function<unsigned()> count)
@@ -52,8 +52,8 @@ public:
 
     /// As many nodes join: the turn; 0: there is none.
     std::int64_t find_turn(unsigned joiners, std::int64_t now) {
-        const unsigned counted = std::min(joiners, kMost);
-        turn_ns_ = counted != 0 && is_full(now) ? kTurnNs * nodes_ * counted / kMost : 0;
+        const unsigned counted = std::min(joiners, kMax);
+        turn_ns_ = counted != 0 && is_full(now) ? kTurnNs * nodes_ * counted / kMax : 0;
         return turn_ns_;
     }
     std::int64_t turn_ns() const noexcept { return turn_ns_; }

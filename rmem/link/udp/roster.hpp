@@ -24,7 +24,7 @@ namespace rmem::udp {
 
 /// A rank's word.
 struct RosterEntry {
-    static constexpr std::uint32_t kMostIncarnations = 1U << 23;
+    static constexpr std::uint32_t kMaxIncarnations = 1U << 23;
 
     bool joined = false;
     unsigned node = 0;
@@ -34,7 +34,7 @@ struct RosterEntry {
         return {(word & 1) != 0, word >> 1 & 0xff, word >> 9};
     }
     std::uint32_t word() const noexcept {
-        return (joined ? 1U : 0U) | node << 1 | incarnation % kMostIncarnations << 9;
+        return (joined ? 1U : 0U) | node << 1 | incarnation % kMaxIncarnations << 9;
     }
 };
 

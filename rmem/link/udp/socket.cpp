@@ -18,7 +18,7 @@ namespace rmem::udp {
 namespace {
 
 constexpr unsigned kInARowForMany = 4;
-constexpr std::size_t kMostReceived = 65'536;  // in one piece: more than a length in IPv4 can say
+constexpr std::size_t kMaxReceived = 65'536;  // in one piece: more than a length in IPv4 can say
 
 /// Into the control part of a message: the bytes of each datagram.
 void say_length(msghdr& message, std::uint16_t length) noexcept {
@@ -62,12 +62,12 @@ Socket::Socket(const SocketSettings& settings)
 }
 
 void Socket::prepare_batches() {
-    in_bytes_ = std::make_unique_for_overwrite<std::byte[]>(kMostInBatch * kMostReceived);
-    received_.reserve(kMostInBatch * kMostInGsoBatch);
-    from_.reserve(kMostInBatch * kMostInGsoBatch);
-    out_.resize(kMostInBatch * others_.size());
+    in_bytes_ = std::make_unique_for_overwrite<std::byte[]>(kMaxInBatch * kMaxReceived);
+    received_.reserve(kMaxInBatch * kMaxInGsoBatch);
+    from_.reserve(kMaxInBatch * kMaxInGsoBatch);
+    out_.resize(kMaxInBatch * others_.size());
     auto next = out_.begin();
-    for (std::size_t i = 0; i < kMostInBatch; ++i) {
+    for (std::size_t i = 0; i < kMaxInBatch; ++i) {
         for (sockaddr_in& to : others_) {
             msghdr& message = (next++)->msg_hdr;
             message.msg_name = &to;
@@ -75,7 +75,7 @@ void Socket::prepare_batches() {
             message.msg_iov = &out_parts_[i];
             message.msg_iovlen = 1;
         }
-        in_parts_[i] = {&in_bytes_[i * kMostReceived], kMostReceived};
+        in_parts_[i] = {&in_bytes_[i * kMaxReceived], kMaxReceived};
         in_[i].msg_hdr.msg_iov = &in_parts_[i];
         in_[i].msg_hdr.msg_iovlen = 1;
     }
@@ -126,8 +126,8 @@ bool Socket::note_not_sent(std::size_t datagrams) noexcept {
 }
 
 void Socket::queue(std::span<const std::byte> datagram) noexcept {
-    out_parts_[queued_] = {writable(datagram.data()), std::min(datagram.size(), kMostPayload)};
-    if (++queued_ == kMostInBatch) flush();
+    out_parts_[queued_] = {writable(datagram.data()), std::min(datagram.size(), kMaxPayload)};
+    if (++queued_ == kMaxInBatch) flush();
 }
 
 std::size_t Socket::send_queued() noexcept {
@@ -160,7 +160,7 @@ void Socket::flush_singly(std::size_t count) noexcept {
 /// shorter.
 std::size_t Socket::gso_batch_from(std::size_t first, std::size_t end) const noexcept {
     const std::size_t length = out_parts_[first].iov_len;
-    end = std::min(end, first + kMostBytesInBatch / std::max<std::size_t>(length, 1));
+    end = std::min(end, first + kMaxBytesInBatch / std::max<std::size_t>(length, 1));
     std::size_t next = first + 1;
     while (next < end && out_parts_[next].iov_len == length) ++next;
     if (next < end && out_parts_[next].iov_len < length && out_parts_[next].iov_len != 0) ++next;
@@ -214,7 +214,7 @@ bool Socket::send_in_one_piece(const sockaddr_in& to, std::size_t first,
 void Socket::ask_for_senders(bool on) noexcept {
     asks_for_senders_ = on;
     from_.clear();
-    for (std::size_t i = 0; i < kMostInBatch; ++i) {
+    for (std::size_t i = 0; i < kMaxInBatch; ++i) {
         in_[i].msg_hdr.msg_name = on ? &in_from_[i] : nullptr;
         in_[i].msg_hdr.msg_namelen = on ? sizeof in_from_[i] : 0;
     }
@@ -237,7 +237,7 @@ Socket::Datagrams Socket::receive() noexcept {
 }
 
 std::size_t Socket::receive_one() noexcept {
-    const ssize_t size = ::recv(handle(), in_bytes_.get(), kMostReceived, MSG_DONTWAIT);
+    const ssize_t size = ::recv(handle(), in_bytes_.get(), kMaxReceived, MSG_DONTWAIT);
     if (size < 0) {
         note_receive_error();
         return 0;
@@ -247,13 +247,13 @@ std::size_t Socket::receive_one() noexcept {
 }
 
 std::size_t Socket::receive_many() noexcept {
-    const int count = ::recvmmsg(handle(), in_.data(), kMostInBatch, MSG_DONTWAIT, nullptr);
+    const int count = ::recvmmsg(handle(), in_.data(), kMaxInBatch, MSG_DONTWAIT, nullptr);
     if (count < 0) {
         note_receive_error();
         return 0;
     }
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-        cut({&in_bytes_[i * kMostReceived], in_[i].msg_len}, in_from_[i]);
+        cut({&in_bytes_[i * kMaxReceived], in_[i].msg_len}, in_from_[i]);
         if (asks_for_senders_) in_[i].msg_hdr.msg_namelen = sizeof in_from_[i];
     }
     return static_cast<std::size_t>(count);
@@ -263,10 +263,10 @@ std::size_t Socket::receive_many() noexcept {
 /// a GSO batch is nobody's, and goes to the reader as it is.
 void Socket::cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept {
     for (std::size_t i = 1;; ++i) {
-        const std::size_t length = i < kMostInGsoBatch ? length_of_first(bytes) : bytes.size();
+        const std::size_t length = i < kMaxInGsoBatch ? length_of_first(bytes) : bytes.size();
         received_.push_back(bytes.first(length));
         if (asks_for_senders_) from_.push_back(ntohl(from.sin_addr.s_addr));
-        if (length > kMostPayload) ++counters_.oversized;
+        if (length > kMaxPayload) ++counters_.oversized;
         bytes = bytes.subspan(length);
         if (bytes.empty()) return;
     }

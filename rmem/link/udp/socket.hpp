@@ -12,7 +12,7 @@
 /// protocol retransmits it as after any loss. Nodes that are absent do not disturb: the socket is
 /// not connected and asks for no reports, so the host keeps their ICMP errors to itself.
 /// Receiving takes what came first with a plain call, and as soon as several in a row were waiting,
-/// up to kMostInBatch with one call.
+/// up to kMaxInBatch with one call.
 ///
 /// Datagrams of one length that are sent together are a GSO batch: the host gets them in one piece
 /// and cuts it as late as it can (UDP_SEGMENT), for nodes on one host never: their sockets take the
@@ -52,7 +52,7 @@ namespace rmem::udp {
 
 class RMEM_API Socket final : public Carrier {
 public:
-    static constexpr std::size_t kMostInGsoBatch = 64;  ///< that the host hands out in one piece
+    static constexpr std::size_t kMaxInGsoBatch = 64;  ///< that the host hands out in one piece
 
     /// Joins the others' groups, or binds the node's own address.
     explicit Socket(const SocketSettings& settings);
@@ -129,12 +129,12 @@ private:
     // What sendmmsg and recvmmsg read, made once; only lengths change.
     bool gso_;  ///< the host has not refused one yet
     std::unique_ptr<std::byte[]> in_bytes_;
-    std::array<iovec, kMostInBatch> out_parts_{}, in_parts_{};
+    std::array<iovec, kMaxInBatch> out_parts_{}, in_parts_{};
     std::vector<mmsghdr> out_;  ///< for each datagram queued each of others_
-    std::array<mmsghdr, kMostInBatch> in_{};
+    std::array<mmsghdr, kMaxInBatch> in_{};
     std::vector<std::span<std::byte>> received_;
     bool asks_for_senders_ = false;
-    std::array<sockaddr_in, kMostInBatch> in_from_{};
+    std::array<sockaddr_in, kMaxInBatch> in_from_{};
     std::vector<Ip> from_;  ///< of each of received_, if asked for
     std::optional<sockaddr_in> namesakes_;
     std::size_t queued_ = 0;

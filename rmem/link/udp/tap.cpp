@@ -13,7 +13,7 @@ constexpr std::uint32_t kGap = 4;  // beside the flags of LogRecord
 }  // namespace
 
 LogRecord packed(const TappedWrite& write) noexcept {
-    constexpr std::int64_t kMostNs = std::numeric_limits<std::uint32_t>::max();
+    constexpr std::int64_t kMaxNs = std::numeric_limits<std::uint32_t>::max();
     LogRecord record;
     record.written_ns = write.written_ns;
     record.offset = write.offset;
@@ -23,7 +23,7 @@ LogRecord packed(const TappedWrite& write) noexcept {
     if (write.has_more) record.flags |= LogRecord::kMore;
     if (write.is_gap) record.flags |= kGap;
     record.delay_ns = static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(write.applied_ns - write.written_ns, 0, kMostNs));
+        std::clamp<std::int64_t>(write.applied_ns - write.written_ns, 0, kMaxNs));
     record.queued_words = write.origin;
     return record;
 }

@@ -21,7 +21,7 @@ namespace rmem {
 
 namespace {
 
-constexpr std::size_t kMostOpen = 64;
+constexpr std::size_t kMaxOpen = 64;
 constexpr unsigned kUnrungARead = 8;
 
 bool write_once(const Descriptor& pipe) noexcept {
@@ -51,7 +51,7 @@ public:
         const std::lock_guard lock(mutex_);
         auto found = pipes_.find(inode);
         if (found == pipes_.end()) {
-            if (pipes_.size() >= kMostOpen) pipes_.clear();
+            if (pipes_.size() >= kMaxOpen) pipes_.clear();
             found = pipes_.emplace(inode, open_pipe(pid, number, inode)).first;
         }
         if (write_once(found->second)) return true;

@@ -89,7 +89,7 @@ void Waiter::refresh_spin_limit() noexcept {
         ranks += other.ring->is_asleep(other.rank) ? 0U : 1U;
     }
     const bool are_many = ranks > processors;
-    crowd_.set(std::clamp(ranks / std::max(1U, processors), 1U, kMostCrowd));
+    crowd_.set(std::clamp(ranks / std::max(1U, processors), 1U, kMaxCrowd));
     spin_limit_.set(spin_setting_.value_or(are_many ? 0 : most_polls_));
 }
 

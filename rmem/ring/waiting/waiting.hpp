@@ -51,7 +51,7 @@ inline constexpr unsigned kMaxSpinPolls = 1'000'000'000;  ///< what RMEM_SPIN ma
 inline constexpr unsigned kLooksPerCount = 64;  ///< empty looks between counts of the ranks
 inline constexpr unsigned kLeastYields = 3;  ///< and so often: in a large crowd a turn comes later
 inline constexpr std::int64_t kCheckNs = 1'000'000;  ///< look for dead peers this often
-inline constexpr unsigned kMostCrowd =
+inline constexpr unsigned kMaxCrowd =
     64;  ///< or rarer, by the ranks that share a processor, up to this
 inline constexpr std::int64_t kMaxSleepNs = 10'000'000;  ///< longest single sleep
 inline constexpr std::int64_t kBlindSleepNs = 200'000;   ///< the same where wake-ups may be lost

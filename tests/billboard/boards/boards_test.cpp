@@ -245,10 +245,10 @@ TYPED_TEST(LineBoards, show_nothing_of_words_that_no_rank_writes_but_corrupt_mes
         all.banks().store(0, told, static_cast<std::uint32_t>(rng()));
         all.banks().store(0, left, static_cast<std::uint32_t>(rng()));
         Arrival a;
-        std::array<std::byte, kMostLineBytes> copy;
+        std::array<std::byte, kMaxLineBytes> copy;
         if (victim.peek(0, a)) {
             ASSERT_TRUE(a.corrupt ||
-                        (a.is_inline ? a.length <= kMostLineBytes
+                        (a.is_inline ? a.length <= kMaxLineBytes
                                      : a.buffer < kBuffers && a.descriptor.offset + a.length <=
                                                                   all.geometry().data_bytes()));
             if (a.is_inline && !a.corrupt) std::memcpy(copy.data(), a.payload, a.length);

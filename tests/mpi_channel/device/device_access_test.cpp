@@ -232,7 +232,7 @@ TEST_F(Access, a_rank_that_answers_what_was_not_asked_or_asks_without_end_is_giv
                          std::size_t payload) {
         Packet outer;
         outer.header.type = PacketType::remote;
-        std::vector<std::byte> bytes(kMostPacketBytes + kMostRemoteBytes);
+        std::vector<std::byte> bytes(kMaxPacketBytes + kMaxRemoteBytes);
         std::size_t size = mpi_channel::write(outer, bytes.data());
         size += mpi_channel::write(packet, bytes.data() + size);
         bytes.resize(size + payload);

@@ -177,7 +177,7 @@ TEST_F(Getting, a_rank_that_says_that_it_has_read_what_was_not_offered_to_it_is_
     for (std::uint32_t number = 0; number < 4; ++number) {
         Packet packet;
         packet.header.type = PacketType::done_get;
-        packet.send = number * Pool<Unexpected>::kMost;
+        packet.send = number * Pool<Unexpected>::kMax;
         ranks.pipes.put(2, 0, written(packet));
     }
     ranks.run();

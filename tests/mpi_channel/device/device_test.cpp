@@ -292,7 +292,7 @@ TEST_F(DeviceTest, a_sender_of_another_rank_s_bytes_is_given_up) {
     }
     Packet packet;
     packet.header.type = PacketType::data;
-    packet.receive = Pool<int>::kMost;  // the first delivery's number
+    packet.receive = Pool<int>::kMax;  // the first delivery's number
     ranks.pipes.put(1, 0, written(packet));
     ranks.silence(1);
     ranks.run();

@@ -12,20 +12,20 @@
 namespace mpi_channel {
 namespace {
 
-using Room = std::array<std::byte, kMostPacketBytes>;
+using Room = std::array<std::byte, kMaxPacketBytes>;
 
 TEST(write, keeps_each_field_whatever_the_others_are) {
-    constexpr auto kMost32 = std::numeric_limits<std::uint32_t>::max();
-    constexpr auto kMost64 = std::numeric_limits<std::uint64_t>::max();
+    constexpr auto kMax32 = std::numeric_limits<std::uint32_t>::max();
+    constexpr auto kMax64 = std::numeric_limits<std::uint64_t>::max();
     PacketHeader fields[6];
     fields[0].type = PacketType::request_get;
     fields[1].untagged = true;
     fields[2].has_data = true;
     fields[3].credit = kCredit;
-    fields[4].data = kMost32;
-    fields[5].tag = kMost64;
+    fields[4].data = kMax32;
+    fields[5].tag = kMax64;
     for (const PacketHeader& header : fields) {
-        const Packet packet{header, kMost64, kMost32, 0, kMost64};
+        const Packet packet{header, kMax64, kMax32, 0, kMax64};
         Room room;
         const auto found = read(std::span(room).first(write(packet, room.data())));
         ASSERT_TRUE(found);
@@ -36,9 +36,9 @@ TEST(write, keeps_each_field_whatever_the_others_are) {
         EXPECT_EQ(found->header.data, header.data);
         EXPECT_EQ(found->header.tag, header.tag);
         if (header.type != PacketType::request_get) continue;
-        EXPECT_EQ(found->size, kMost64);
-        EXPECT_EQ(found->send, kMost32);
-        EXPECT_EQ(found->address, kMost64);
+        EXPECT_EQ(found->size, kMax64);
+        EXPECT_EQ(found->send, kMax32);
+        EXPECT_EQ(found->address, kMax64);
     }
 }
 
@@ -46,9 +46,9 @@ TEST(write, keeps_what_a_request_to_be_read_says_and_its_name_follows) {
     Packet packet{{}, 1, 2, 0, 3};
     packet.header.type = PacketType::request_read;
     packet.key = 4;
-    std::array<std::byte, kMostPacketBytes + 5> room;
+    std::array<std::byte, kMaxPacketBytes + 5> room;
     const std::size_t size = write(packet, room.data());
-    EXPECT_EQ(size, kMostPacketBytes);
+    EXPECT_EQ(size, kMaxPacketBytes);
     for (const std::size_t name : {0U, 5U}) {
         const auto found = read(std::span(room).first(size + name));
         ASSERT_TRUE(found);

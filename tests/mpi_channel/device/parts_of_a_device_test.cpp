@@ -56,7 +56,7 @@ TEST(Credit, refuses_what_the_other_side_cannot_mean) {
 }
 
 TEST(BundleWriterDeathTest, checks_that_what_is_added_has_room) {
-    std::array<std::byte, kMostPacketBytes> room;
+    std::array<std::byte, kMaxPacketBytes> room;
     BundleWriter bundle(room);
     EXPECT_FALSE(bundle.has_room(0));
     EXPECT_BROKEN_WHERE_CHECKED(bundle.add(Packet(), nullptr, 0));

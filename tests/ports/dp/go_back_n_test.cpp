@@ -140,7 +140,7 @@ TEST(GoBackN, widens_its_window_while_round_trips_stay_short) {
     Model model({0, 0, 100 * kUs, 1000}, 1);
     model.run(2000);
     EXPECT_GT(model.most_window(), 4 * GoBackNSender::kFirstWindow);
-    EXPECT_LE(model.most_window(), GoBackNSender::kMostWindow);
+    EXPECT_LE(model.most_window(), GoBackNSender::kMaxWindow);
 }
 
 TEST(GoBackN, has_patience_by_the_round_trips_it_has_measured) {
@@ -161,12 +161,12 @@ TEST(GoBackN, gives_a_receiver_up_that_never_answers_and_waits_longer_each_time)
         ASSERT_NE(sender.to_send(), nullptr);
         sender.sent(now);
         const std::int64_t wait = sender.next_tick_ns() - now;
-        EXPECT_TRUE(wait >= last || wait == GoBackNSender::kMostPatienceNs);
+        EXPECT_TRUE(wait >= last || wait == GoBackNSender::kMaxPatienceNs);
         last = wait;
         now += wait;
         EXPECT_TRUE(sender.on_tick(now));
     }
-    EXPECT_EQ(times, GoBackNSender::kMostSilences);
+    EXPECT_EQ(times, GoBackNSender::kMaxSilences);
 }
 
 TEST(GoBackN, has_patience_again_from_each_answer_on) {

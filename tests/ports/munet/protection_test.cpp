@@ -305,13 +305,13 @@ TEST_F(Protection, survives_an_endpoint_that_is_written_at_random_for_thousands_
         }
         return sum;
     };
-    constexpr unsigned kMostRounds = 1'000'000;  // the daemon has met lies long before
+    constexpr unsigned kMaxRounds = 1'000'000;  // the daemon has met lies long before
     attack([&] {
         RawEndpoint mine(*board_);
         mine.open_slots();
         std::mt19937_64 random(11);
         const auto memory = mine.connection().memory();
-        for (unsigned i = 0; i < kMostRounds; ++i) {
+        for (unsigned i = 0; i < kMaxRounds; ++i) {
             if (i >= kRounds && i % 256 == 0 && caught() > 100) break;
             for (unsigned n = 0; n < 50; ++n) {
                 const std::uint64_t word = random() % 2 == 0 ? random() : random() % 1024;

@@ -21,14 +21,14 @@ using Bytes = std::vector<std::byte>;
 
 enum class Kind : std::uint16_t { two = 2 };
 
-constexpr std::size_t kMostBytes = 65536 + 64;
+constexpr std::size_t kMaxBytes = 65536 + 64;
 
 TEST(FrameQueue, gives_each_frame_whole_in_whatever_pieces_it_comes) {
     Bytes sent;
     for (std::uint32_t i = 0; i < 5; ++i)
         FrameWriter(sent, Kind::two).put(std::uint64_t{i}).put(std::string(i * 7, 'x'));
     for (std::size_t piece = 1; piece < sent.size(); ++piece) {
-        FrameQueue frames(kMostBytes);
+        FrameQueue frames(kMaxBytes);
         std::uint32_t came = 0;
         for (std::size_t at = 0; at < sent.size(); at += piece) {
             frames.add(std::span(sent).subspan(at, std::min(piece, sent.size() - at)));
@@ -48,18 +48,18 @@ TEST(FrameQueue, gives_each_frame_whole_in_whatever_pieces_it_comes) {
 
 TEST(FrameQueue, is_broken_by_a_length_that_no_frame_has_and_by_what_is_reserved) {
     Bytes longest;
-    FrameWriter(longest, Kind::two).put(std::string(kMostBytes, 'x'));
-    FrameQueue frames(kMostBytes);
+    FrameWriter(longest, Kind::two).put(std::string(kMaxBytes, 'x'));
+    FrameQueue frames(kMaxBytes);
     frames.add(longest);
     ASSERT_TRUE(frames.front());
-    EXPECT_EQ(frames.front()->body.size(), kMostBytes);
+    EXPECT_EQ(frames.front()->body.size(), kMaxBytes);
 
     for (const auto& [at, value] : {std::pair{0, 65}, std::pair{2, 2}, std::pair{3, 1},
                                     std::pair{6, 1}, std::pair{7, 0x80}}) {
         Bytes header;
         FrameWriter(header, Kind::two).put(std::uint32_t{0});
         header[static_cast<std::size_t>(at)] = static_cast<std::byte>(value);
-        FrameQueue broken(at == 0 ? 64 : kMostBytes);
+        FrameQueue broken(at == 0 ? 64 : kMaxBytes);
         broken.add(header);
         EXPECT_TRUE(broken.is_broken()) << "byte " << at;
         EXPECT_FALSE(broken.front());
@@ -95,7 +95,7 @@ TEST(FrameInvariants, nothing_leaves_that_is_not_there) {
     ByteQueue queue;
     queue.bytes().resize(3);
     EXPECT_BROKEN(queue.sent(4));
-    FrameQueue frames(kMostBytes);
+    FrameQueue frames(kMaxBytes);
     frames.add(std::array<std::byte, 7>{});
     EXPECT_BROKEN(frames.pop());
 }

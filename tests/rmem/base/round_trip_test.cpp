@@ -184,11 +184,11 @@ TEST(RoundTripTest, refuses_nonsense_and_stays_as_it_was) {
         echo.*field = value;
         return echo;
     };
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
     constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
     using Echo = RoundTrip::Echo;
     for (const std::int64_t bad :
-         {kLeast, kLeast + 1, std::int64_t{-1}, kMost, RoundTrip::kLatestNs + 1}) {
+         {kLeast, kLeast + 1, std::int64_t{-1}, kMax, RoundTrip::kLatestNs + 1}) {
         for (const auto field :
              {&Echo::sent_ns, &Echo::held_ns, &Echo::other_sent_ns, &Echo::arrived_ns}) {
             EXPECT_FALSE(trip.add(with(field, bad))) << bad;

@@ -174,7 +174,7 @@ TEST_F(TwinTest, a_write_of_any_size_covers_the_words_that_it_has) {
     EXPECT_EQ(undecided(0, 2048), ~std::uint64_t{0});
     EXPECT_EQ(undecided(256, 1), 0U);
     EXPECT_EQ(undecided(248, 100), std::uint64_t{3} << 62);
-    EXPECT_EQ(undecided(0, Applying::kMostWords + 5), ~std::uint64_t{0});
+    EXPECT_EQ(undecided(0, Applying::kMaxWords + 5), ~std::uint64_t{0});
 }
 
 /// Many writes beside the program's stores: each of these is taken, and nothing else.

@@ -480,7 +480,7 @@ TEST_F(TrappedViews, views_are_told_apart_and_their_number_is_bounded) {
         EXPECT_EQ(others.taken().size(), 1U);
     }
     std::vector<std::unique_ptr<stores::TrappedView>> views;
-    for (std::size_t i = 1; i < stores::TrappedView::kMost; ++i)
+    for (std::size_t i = 1; i < stores::TrappedView::kMax; ++i)
         views.push_back(std::make_unique<stores::TrappedView>(other.view(), other.bank(), others));
     EXPECT_THROW(stores::TrappedView(other.view(), other.bank(), others), Error);
 }

@@ -12,7 +12,7 @@
 
 namespace rmem::test {
 
-inline constexpr unsigned kMostRanks = 16;
+inline constexpr unsigned kMaxTestRanks = 16;
 
 /// The phases of all, one after the other.
 enum class Phase : std::uint32_t {
@@ -29,10 +29,11 @@ struct RestartsOfRank {
     std::atomic<std::uint32_t>
         done;  ///< the incarnation that has sent and received all last messages
     std::atomic<std::uint32_t> met;  ///< the incarnation that has come out of the barrier
-    std::array<std::atomic<std::uint32_t>, kMostRanks>
+    std::array<std::atomic<std::uint32_t>, kMaxTestRanks>
         heard;  ///< by its present incarnation: the incarnation of each
-    std::array<std::atomic<std::uint32_t>, kMostRanks> told;  ///< how often that each one has ended
-    std::array<std::atomic<std::uint64_t>, kMostRanks>
+    std::array<std::atomic<std::uint32_t>, kMaxTestRanks>
+        told;  ///< how often that each one has ended
+    std::array<std::atomic<std::uint64_t>, kMaxTestRanks>
         received;  ///< messages of each, by all its incarnations
 
     std::uint64_t received_in_all() const {
@@ -45,7 +46,7 @@ struct RestartsOfRank {
 struct RestartRecord {
     std::atomic<std::uint32_t> incarnations;
     std::atomic<Phase> phase;
-    std::array<RestartsOfRank, kMostRanks> ranks;
+    std::array<RestartsOfRank, kMaxTestRanks> ranks;
 };
 
 }  // namespace rmem::test

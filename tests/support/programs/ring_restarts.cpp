@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
     std::string record;
     course.ring = fmt::format("restarts-{}", ::getpid());
     app.add_option("--ranks", settings.ranks, "how many")
-        ->check(CLI::Range(2U, kMostRanks))
+        ->check(CLI::Range(2U, kMaxTestRanks))
         ->capture_default_str();
     app.add_option("--nodes", settings.nodes, "on how many nodes; without, one for each rank");
     app.add_flag("--daemons", settings.daemons,

@@ -70,8 +70,8 @@ static void play_rounds(uint32_t count) {
 }
 
 /* ---- Speeds */
-enum { kMostBytes = 1 << 20, kMostByPio = 1 << 11 };
-static unsigned char buffer[kMostBytes];
+enum { kMaxBytes = 1 << 20, kMaxByPio = 1 << 11 };
+static unsigned char buffer[kMaxBytes];
 
 #define TRANSFER(name, call)                                                            \
     static void name(uint32_t bytes) {                                                  \
@@ -164,9 +164,9 @@ const struct Card card_calls = {
     .read = read_block,
     .listen = listen_for,
     .play_rounds = play_rounds,
-    .speeds = {{"DMA write", write_dma, kMostBytes},
-               {"DMA read", read_dma, kMostBytes},
-               {"PIO write", write_pio, kMostByPio},
-               {"PIO read", read_pio, kMostByPio}},
+    .speeds = {{"DMA write", write_dma, kMaxBytes},
+               {"DMA read", read_dma, kMaxBytes},
+               {"PIO write", write_pio, kMaxByPio},
+               {"PIO read", read_pio, kMaxByPio}},
     .tell = tell,
 };

@@ -89,8 +89,8 @@ static void play_rounds(uint32_t count) {
 }
 
 /* ---- Speeds: by DMA, and through a pointer */
-enum { kMostBytes = 1 << 20, kMostStored = 1 << 11 };
-static uint32_t buffer[kMostBytes / 4];
+enum { kMaxBytes = 1 << 20, kMaxStored = 1 << 11 };
+static uint32_t buffer[kMaxBytes / 4];
 
 static void write_dma(uint32_t bytes) {
     expect(scr_dma_write(buffer, 0, bytes), "writing by DMA");
@@ -155,9 +155,9 @@ const struct Card card_calls = {
     .read = read_block,
     .listen = listen_for,
     .play_rounds = play_rounds,
-    .speeds = {{"DMA write", write_dma, kMostBytes},
-               {"DMA read", read_dma, kMostBytes},
-               {"pointer write", store, kMostStored},
-               {"pointer read", load, kMostStored}},
+    .speeds = {{"DMA write", write_dma, kMaxBytes},
+               {"DMA read", read_dma, kMaxBytes},
+               {"pointer write", store, kMaxStored},
+               {"pointer read", load, kMaxStored}},
     .tell = tell,
 };

@@ -62,7 +62,7 @@ public:
 
 private:
     remote::Socket socket_;
-    remote::FrameQueue frames_{remote::kMostBodyBytes};
+    remote::FrameQueue frames_{remote::kMaxBodyBytes};
     std::uint64_t session_ = 0;
 };
 
@@ -117,7 +117,7 @@ TEST_F(Serve, closes_the_connection_of_what_is_no_client_and_of_what_sends_no_ca
 
 TEST_F(Serve, has_places_for_16_clients_and_gives_them_to_others_afterwards) {
     std::list<Peer> peers;
-    for (std::size_t i = 0; i < Server::kMostClients; ++i) {
+    for (std::size_t i = 0; i < Server::kMaxClients; ++i) {
         peers.emplace_back(port).greet();
         EXPECT_EQ(peers.back().next(), text_of(Kind::welcome));
     }
@@ -190,7 +190,7 @@ TEST(ServeSilence, costs_a_client_its_place_where_another_comes) {
                            "--node", "0", "--silence", "0"});
     const std::uint16_t port = rmem::test::port_of(tool);
     std::list<Peer> peers;
-    for (std::size_t i = 0; i < Server::kMostClients + 1; ++i) {
+    for (std::size_t i = 0; i < Server::kMaxClients + 1; ++i) {
         peers.emplace_back(port).greet();
         EXPECT_EQ(peers.back().next(), text_of(Kind::welcome));
         const std::uint64_t session = peers.back().session();

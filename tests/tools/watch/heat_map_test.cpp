@@ -94,10 +94,10 @@ TEST_F(HeatMapTest, shows_single_words_of_a_small_part) {
 }
 
 TEST_F(HeatMapTest, looks_at_some_lines_of_a_bank_that_is_too_large) {
-    bank_.assign(HeatMap::kMostBytes / 4 + 1024, 0);
+    bank_.assign(HeatMap::kMaxBytes / 4 + 1024, 0);
     look();
     EXPECT_EQ(map_.line_step(), 3U) << "odd, for patterns of powers of two";
-    bank_.assign((HeatMap::kMostBytes * 4) / 4, 0);
+    bank_.assign((HeatMap::kMaxBytes * 4) / 4, 0);
     look();
     EXPECT_EQ(map_.line_step(), 5U);
     for (auto& word : bank_) ++word;

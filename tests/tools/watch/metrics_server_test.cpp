@@ -99,7 +99,7 @@ TEST(MetricsServer, closes_on_those_who_take_too_long_and_lets_waiting_ones_in) 
     const MetricsServer server(
         "127.0.0.1", 0, [] { return std::string("rmem_x 1\n"); }, std::chrono::milliseconds(100));
     std::vector<std::unique_ptr<Client>> silent;
-    for (std::size_t i = 0; i < MetricsServer::kMostConnections + 4; ++i) {
+    for (std::size_t i = 0; i < MetricsServer::kMaxConnections + 4; ++i) {
         silent.push_back(std::make_unique<Client>(server.port()));
         EXPECT_TRUE(silent.back()->connected());
     }

@@ -74,7 +74,7 @@ void Belief::note_refusal(Refusal refusal, std::span<const std::byte> bytes) {
     const bool has_text = static_cast<SectionType>(bytes[kHeaderBytes]) == SectionType::about;
     if (!has_text) return own_.edge.on_odd(Odd::other_ring, header, {});
     Datagram datagram;
-    if (read_datagram(bytes, header.ring, kMostPayload, datagram) != Refusal::none) return;
+    if (read_datagram(bytes, header.ring, kMaxPayload, datagram) != Refusal::none) return;
     Sections sections;
     if (read_sections(datagram, sections) != Refusal::none) return;
     if (!has_key(datagram)) return;

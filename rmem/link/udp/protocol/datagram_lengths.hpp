@@ -55,7 +55,7 @@ public:
     /// The origin says what has reached it, and shows what reaches this node.
     void hear(const Header& header, std::size_t bytes) noexcept {
         reached_by_ = std::max(reached_by_, std::min(bytes, own_));
-        const auto reaches = std::clamp<std::size_t>(header.payload, kLeastPayload, kMostPayload);
+        const auto reaches = std::clamp<std::size_t>(header.payload, kLeastPayload, kMaxPayload);
         if (std::exchange(reach_[header.origin], reaches) != reaches) find();
     }
     /// What reaches all receivers, and of which the window has some.

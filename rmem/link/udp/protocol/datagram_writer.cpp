@@ -13,7 +13,7 @@ namespace rmem::udp {
 
 namespace {
 
-static_assert(kMostBatchHeadBytes == ForwardedBatch::kHeadBytes + Batch::kHeadBytes);
+static_assert(kMaxBatchHeadBytes == ForwardedBatch::kHeadBytes + Batch::kHeadBytes);
 
 /// Words of the host to the wire.
 void put_words(std::byte* to, const void* from, std::size_t words) noexcept {
@@ -44,11 +44,11 @@ std::size_t words_behind(std::size_t head_bytes, std::size_t bytes) noexcept {
 
 DatagramWriter::DatagramWriter(std::span<std::byte> buffer, std::size_t limit)
     : data_(buffer.data()), end_(limit - kTagBytes) {
-    if (limit < kLeastPayload || limit > kMostPayload || buffer.size() < limit) {
+    if (limit < kLeastPayload || limit > kMaxPayload || buffer.size() < limit) {
         throw Error(Errc::invalid_argument,
                     fmt::format("invalid datagram size: {} bytes in a buffer of {}; must be {} to "
                                 "{}, and at most the buffer's size",
-                                limit, buffer.size(), kLeastPayload, kMostPayload));
+                                limit, buffer.size(), kLeastPayload, kMaxPayload));
     }
 }
 
@@ -136,7 +136,7 @@ bool DatagramWriter::add_admit(const Admit& admit) noexcept {
 }
 
 bool DatagramWriter::add_about(std::string_view text) noexcept {
-    text = text.substr(0, kMostAboutBytes);
+    text = text.substr(0, kMaxAboutBytes);
     const std::size_t bytes = (text.size() + kWordBytes - 1) / kWordBytes * kWordBytes;
     std::byte* at = open(SectionType::about, 0, bytes);
     if (at == nullptr) return false;

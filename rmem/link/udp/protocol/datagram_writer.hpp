@@ -30,13 +30,13 @@ namespace rmem::udp {
 
 /// Words of a batch's only record when the batch is as large as it may be.
 constexpr std::size_t most_batch_words(std::size_t limit) noexcept {
-    return (limit - kEnvelopeBytes - kSectionHeadBytes - kMostBatchHeadBytes - Place::kBytes) /
+    return (limit - kEnvelopeBytes - kSectionHeadBytes - kMaxBatchHeadBytes - Place::kBytes) /
            kWordBytes;
 }
 
 class RMEM_API DatagramWriter {
 public:
-    /// `limit`: the ring's payload limit, kLeastPayload to kMostPayload; the buffer has that much.
+    /// `limit`: the ring's payload limit, kLeastPayload to kMaxPayload; the buffer has that much.
     explicit DatagramWriter(std::span<std::byte> buffer, std::size_t limit = kDefaultPayload);
 
     // ---- The datagram
@@ -93,7 +93,7 @@ public:
     bool add_nak(const Nak& nak, std::uint8_t flags = 0) noexcept;
     bool add_echo(const Echo& echo) noexcept;
     [[nodiscard]] bool add_greeting(const Greeting& greeting) noexcept;
-    /// Text of at most kMostAboutBytes.
+    /// Text of at most kMaxAboutBytes.
     bool add_about(std::string_view text) noexcept;
     bool add_status(const Status& status) noexcept;
     bool add_join(const Join& join) noexcept;

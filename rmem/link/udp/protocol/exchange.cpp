@@ -24,8 +24,8 @@ Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authentica
       lengths_(config, out_),
       peers_(own_, out_, belief_),
       ended_(own_.config, peers_),
-      batch_(outgoing.lend(), kMostPayload),
-      other_(outgoing.lend(), kMostPayload) {}
+      batch_(outgoing.lend(), kMaxPayload),
+      other_(outgoing.lend(), kMaxPayload) {}
 
 Exchange::~Exchange() {
     outgoing_.give_back(batch_.buffer());
@@ -161,7 +161,7 @@ void Exchange::send_retransmissions(std::int64_t now) {
 
 DatagramWriter& Exchange::begin_other(std::int64_t now, std::size_t bytes) {
     // What was composed when datagrams were longer reaches those for whom it was.
-    other_.set_limit(std::clamp(bytes + kEnvelopeBytes, payload(), kMostPayload));
+    other_.set_limit(std::clamp(bytes + kEnvelopeBytes, payload(), kMaxPayload));
     other_.begin(header(now));
     return other_;
 }
@@ -191,7 +191,7 @@ void Exchange::send_greetings(std::uint16_t flags, std::int64_t now) {
 
 void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     Datagram datagram;
-    Refusal refusal = read_datagram(bytes, own_.config.ring, kMostPayload, datagram);
+    Refusal refusal = read_datagram(bytes, own_.config.ring, kMaxPayload, datagram);
     const Header& header = datagram.header();
     if (refusal == Refusal::none && header.origin >= own_.config.nodes) refusal = Refusal::node;
     if (refusal != Refusal::none) return belief_.note_refusal(refusal, bytes);
@@ -296,7 +296,7 @@ void Exchange::forward(const Nak& nak, std::int64_t now) {
     if (its == nullptr) return;
     const InStream* const stream = its->in.get();
     const std::uint64_t first = widened(nak.first, stream->applied());
-    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(nak.count, kMostForwarded); ++n) {
+    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(nak.count, kMaxForwarded); ++n) {
         const auto body = stream->body(first + n);
         if (body.empty() || first + n > stream->applied()) continue;
         ++own_.counters.forwarded;

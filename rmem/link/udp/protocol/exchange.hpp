@@ -48,7 +48,7 @@
 
 namespace rmem::udp {
 
-inline constexpr std::uint64_t kMostForwarded = 32;  ///< batches for one NAK
+inline constexpr std::uint64_t kMaxForwarded = 32;  ///< batches for one NAK
 
 class RMEM_API Exchange {
 public:

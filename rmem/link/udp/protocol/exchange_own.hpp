@@ -15,7 +15,7 @@
 
 namespace rmem::udp {
 
-inline constexpr std::uint32_t kMostWindow = 1024;  ///< batches; a power of two
+inline constexpr std::uint32_t kMaxWindow = 1024;  ///< batches; a power of two
 
 struct ExchangeConfig {
     std::uint16_t node = 0;
@@ -26,10 +26,10 @@ struct ExchangeConfig {
     std::uint64_t salt = 0;               ///< random, of this incarnation
     std::uint64_t seed = 1;               ///< random, of this incarnation
     std::uint64_t bank_bytes = 0;
-    std::size_t payload = kDefaultPayload;     ///< of the longest datagram that reaches this node
-    std::size_t sure = kDefaultPayload;        ///< the same before one as long has come
-    std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
-    bool is_reliable = false;                  ///< what carries datagrams retransmits by itself
+    std::size_t payload = kDefaultPayload;    ///< of the longest datagram that reaches this node
+    std::size_t sure = kDefaultPayload;       ///< the same before one as long has come
+    std::uint32_t most_batches = kMaxWindow;  ///< the largest window; a power of two
+    bool is_reliable = false;                 ///< what carries datagrams retransmits by itself
     /// Of each incarnation's stream, the same at all nodes: tests begin where the 32 bits that
     /// datagrams carry wrap.
     std::uint64_t first_sequence = 1;

@@ -37,7 +37,7 @@ inline constexpr std::size_t kSectionHeadBytes = 4;
 inline constexpr std::size_t kDefaultPayload =
     1472;  ///< Ethernet's 1500 less IPv4 (20) and UDP (8)
 /// Two of the longest fit a GSO batch: while one is taken the other is filled.
-inline constexpr std::size_t kMostPayload = 32'752;
+inline constexpr std::size_t kMaxPayload = 32'752;
 inline constexpr std::size_t kLeastPayload = 1232;  ///< IPv6's least MTU of 1280 less 40 and 8
 
 /// Bytes that a host takes of a receive buffer for a datagram at most: its descriptor, and the
@@ -54,11 +54,10 @@ constexpr std::size_t bytes_charged(std::size_t payload) noexcept {
 }
 
 /// In front of a batch's records at most: forwarded, it needs more than as its writer sent it.
-inline constexpr std::size_t kMostBatchHeadBytes = 28;
+inline constexpr std::size_t kMaxBatchHeadBytes = 28;
 
 /// Of a batch's body: forwarded, it fits the longest datagram.
-inline constexpr std::size_t kMostBodyBytes =
-    kMostPayload - kEnvelopeBytes - kSectionHeadBytes - 12;
+inline constexpr std::size_t kMaxBodyBytes = kMaxPayload - kEnvelopeBytes - kSectionHeadBytes - 12;
 
 /// Word indices of a place have 40 bits: banks up to 4 TiB.
 inline constexpr unsigned kPlaceIndexBits = 40;
@@ -361,7 +360,7 @@ struct Greeting {
 };
 
 /// Bytes of the text of an about section at most.
-inline constexpr std::size_t kMostAboutBytes = 400;
+inline constexpr std::size_t kMaxAboutBytes = 400;
 
 /// What ties a snapshot request and its answer: the node that is to read the section, and the
 /// joiner's number of the request. A request that is repeated has a new number, so all with one

@@ -15,7 +15,7 @@ constexpr std::size_t kGreetedAtOnce = 8;  // of rings with more nodes more gree
 
 }  // namespace
 
-static_assert(kEnvelopeBytes + 2 * kSectionHeadBytes + kMostGreetings * Greeting::kBytes +
+static_assert(kEnvelopeBytes + 2 * kSectionHeadBytes + kMaxGreetings * Greeting::kBytes +
                   Join::kBytes <=
               kLeastPayload);
 
@@ -39,12 +39,12 @@ void Greeter::owe(unsigned node, std::uint64_t answer, std::int64_t now) {
         Node& asked = nodes_[node];
         if (now < asked.challenge_next_ns) return;
         asked.challenge_next_ns = now + asked.challenge_ns;
-        asked.challenge_ns = std::min(2 * asked.challenge_ns, kMostGreetAgainNs);
+        asked.challenge_ns = std::min(2 * asked.challenge_ns, kMaxGreetAgainNs);
     }
     const Owed owed{node, answer};
     const bool is_owed = std::find(owed_.begin(), owed_.end(), owed) != owed_.end();
-    if (!is_owed && owed_.size() < kMostGreetings) owed_.push_back(owed);
-    RMEM_CHECK(owed_.size() <= kMostGreetings);
+    if (!is_owed && owed_.size() < kMaxGreetings) owed_.push_back(owed);
+    RMEM_CHECK(owed_.size() <= kMaxGreetings);
 }
 
 void Greeter::add_to(DatagramWriter& writer, std::uint16_t flags,

@@ -11,7 +11,7 @@
 ///
 /// Invariants
 ///   A nonce is nobody else's and is never drawn twice; after renew() the former one is worth
-///   nothing, nor after twice kNonceNs. At most kMostGreetings are owed. What does not fit is
+///   nothing, nor after twice kNonceNs. At most kMaxGreetings are owed. What does not fit is
 ///   dropped: a node that is not answered speaks again.
 /// Threads: one user at a time. Progress: no call waits.
 /// Units: nanoseconds.
@@ -26,12 +26,12 @@
 namespace rmem::udp {
 
 inline constexpr std::int64_t kGreetNs = 200'000;  ///< between two datagrams with greetings
-/// Between two greetings of one node; it doubles up to kMostGreetAgainNs while that one is not
+/// Between two greetings of one node; it doubles up to kMaxGreetAgainNs while that one is not
 /// believed: in a crowd that starts together most have no processor yet.
 inline constexpr std::int64_t kGreetAgainNs = 10'000'000;
-inline constexpr std::int64_t kMostGreetAgainNs = 160'000'000;
+inline constexpr std::int64_t kMaxGreetAgainNs = 160'000'000;
 inline constexpr std::int64_t kNonceNs = 1'000'000'000;  ///< older ones are not sent
-inline constexpr std::size_t kMostGreetings = 24;  ///< with a join they fit the smallest datagram
+inline constexpr std::size_t kMaxGreetings = 24;  ///< with a join they fit the smallest datagram
 
 class RMEM_API Greeter {
 public:

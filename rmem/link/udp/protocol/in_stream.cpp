@@ -8,7 +8,7 @@ namespace rmem::udp {
 
 /// Twice the window: what waits for its turn, and behind it what was applied last.
 InStream::InStream(std::uint64_t first, std::uint32_t most_batches, std::size_t most_bytes)
-    : history_(2 * most_batches, most_bytes, 2 * kMostWindowBytes),
+    : history_(2 * most_batches, most_bytes, 2 * kMaxWindowBytes),
       first_(first),
       next_(first),
       newest_(first - 1),

@@ -34,7 +34,7 @@ namespace rmem::udp {
 
 class RMEM_API InStream {
 public:
-    static constexpr unsigned kMostRanges = 32;  ///< named at a time: what a datagram has room for
+    static constexpr unsigned kMaxRanges = 32;  ///< named at a time: what a datagram has room for
 
     enum class Offer : std::uint8_t {
         taken,
@@ -71,7 +71,7 @@ public:
     }
     /// When send_naks() has something to say; kNever when nothing is missing.
     std::int64_t nak_due_ns() const noexcept { return std::min(first_due_ns_, again_due_ns_); }
-    /// If it is due: calls say(first, count) for each range that is missing, up to kMostRanges.
+    /// If it is due: calls say(first, count) for each range that is missing, up to kMaxRanges.
     template <class Say>
     void send_naks(std::int64_t now, Say say);
     /// Another node's NAK has named these.
@@ -106,7 +106,7 @@ void InStream::send_naks(std::int64_t now, Say say) {
     std::uint64_t from = 0;
     if (!begin_nak(now, from)) return;
     const std::uint64_t end = newest_ + 1;
-    for (unsigned ranges = 0; ranges < kMostRanges && from < end; ++ranges) {
+    for (unsigned ranges = 0; ranges < kMaxRanges && from < end; ++ranges) {
         const std::uint64_t first = find_missing(from, end);
         if (first == end) {
             from = end;

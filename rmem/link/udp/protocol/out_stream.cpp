@@ -9,7 +9,7 @@
 namespace rmem::udp {
 
 OutStream::OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::uint64_t first)
-    : history_(most_batches, most_bytes, kMostWindowBytes),
+    : history_(most_batches, most_bytes, kMaxWindowBytes),
       again_(history_.places()),
       newest_(first - 1),
       least_(first - 1) {}

@@ -31,7 +31,7 @@ namespace rmem::udp {
 
 /// Of bodies under way at most: more does not make a stream faster, and leaves the processor's
 /// caches.
-inline constexpr std::size_t kMostWindowBytes = std::size_t{3} << 19;
+inline constexpr std::size_t kMaxWindowBytes = std::size_t{3} << 19;
 
 class RMEM_API OutStream {
 public:
@@ -52,7 +52,7 @@ public:
     /// The same as a number of batches whose datagrams have `payload` bytes.
     std::uint32_t window(std::size_t payload) const noexcept {
         const std::size_t most =
-            std::min(window_ / bytes_charged(payload), kMostWindowBytes / payload);
+            std::min(window_ / bytes_charged(payload), kMaxWindowBytes / payload);
         return static_cast<std::uint32_t>(std::min<std::size_t>(most, history_.places()));
     }
 
@@ -60,7 +60,7 @@ public:
     /// For that many more, whose datagrams have up to `payload` bytes.
     bool has_room(std::uint32_t batches, std::size_t payload) const noexcept {
         return newest_ + batches <= least_ + history_.places() &&
-               bytes_ + batches * payload <= kMostWindowBytes &&
+               bytes_ + batches * payload <= kMaxWindowBytes &&
                charged_ + batches * bytes_charged(payload) <= window_;
     }
     std::uint64_t next_sequence() const noexcept { return newest_ + 1; }
@@ -112,7 +112,7 @@ private:
     std::uint64_t newest_;
     std::uint64_t least_;
     std::size_t bytes_ = 0, charged_ = 0;  ///< under way
-    std::size_t window_ = kMostWindowBytes;
+    std::size_t window_ = kMaxWindowBytes;
     RetransmitTimes times_;
     unsigned probes_ = 0;  ///< without an answer
     std::int64_t probe_due_ns_ = kNever;

@@ -7,13 +7,13 @@ namespace rmem::udp {
 
 std::span<std::byte> Outgoing::lend() {
     if (spare_.empty()) {
-        buffers_.push_back(std::make_unique_for_overwrite<std::byte[]>(kMostPayload));
+        buffers_.push_back(std::make_unique_for_overwrite<std::byte[]>(kMaxPayload));
         spare_.reserve(buffers_.size());
-        return {buffers_.back().get(), kMostPayload};
+        return {buffers_.back().get(), kMaxPayload};
     }
     std::byte* const buffer = spare_.back();
     spare_.pop_back();
-    return {buffer, kMostPayload};
+    return {buffer, kMaxPayload};
 }
 
 void Outgoing::give_back(std::span<std::byte> buffer) noexcept {
@@ -23,7 +23,7 @@ void Outgoing::give_back(std::span<std::byte> buffer) noexcept {
 
 /// One more place, with a buffer. False: there are as many as there may be.
 bool Outgoing::grow() {
-    if (places_.size() == kMostOutgoing) {
+    if (places_.size() == kMaxOutgoing) {
         ++no_room_;
         return false;
     }

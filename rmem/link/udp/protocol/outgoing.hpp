@@ -11,7 +11,7 @@
 /// returns an empty one, so nothing is copied.
 /// Invariant: every place has a buffer of its own, full or empty, and so has every writer.
 /// Threads: one user at a time. Progress: no call waits. Memory: as many buffers as one call of the
-/// core has filled at most, but no more than kMostOutgoing; what is beyond is not sent, and
+/// core has filled at most, but no more than kMaxOutgoing; what is beyond is not sent, and
 /// counted, as with a host that has no room.
 
 #include "rmem/error.hpp"
@@ -25,7 +25,7 @@
 
 namespace rmem::udp {
 
-inline constexpr std::size_t kMostOutgoing = 2048;  ///< datagrams; two of the largest windows
+inline constexpr std::size_t kMaxOutgoing = 2048;  ///< datagrams; two of the largest windows
 
 struct OutgoingDatagram {
     enum class To : bool { all_nodes, namesakes };  ///< namesakes: with this node's number
@@ -45,8 +45,8 @@ public:
     [[nodiscard]] std::span<std::byte> take_over(std::span<std::byte> datagram,
                                                  OutgoingDatagram::To to) {
         if (next_ == end_ && !grow()) [[unlikely]]
-            return {datagram.data(), kMostPayload};
-        const std::span empty(next_->bytes.data(), kMostPayload);
+            return {datagram.data(), kMaxPayload};
+        const std::span empty(next_->bytes.data(), kMaxPayload);
         *next_++ = {datagram, to};
         return empty;
     }

@@ -11,7 +11,7 @@ namespace rmem::udp {
 void Peers::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now) {
     Peer& peer = peers_[node] = Peer();
     peer.incarnation = incarnation;
-    peer.in = std::make_unique<InStream>(first, own_.config.most_batches, kMostBodyBytes);
+    peer.in = std::make_unique<InStream>(first, own_.config.most_batches, kMaxBodyBytes);
     peer.acked = first - 1;
     peer.echo_next_ns = now;
     count_nak_backoff();
@@ -72,7 +72,7 @@ void Peers::owe_ack(unsigned node, bool at_once, std::int64_t now) {
     const Peer& peer = peers_[node];
     acks_due_.insert(node);
     const bool is_much = published(node) - peer.acked >= own_.config.most_batches / kAcksAWindow ||
-                         peer.open_bytes >= kMostWindowBytes / kAcksAWindow ||
+                         peer.open_bytes >= kMaxWindowBytes / kAcksAWindow ||
                          peer.open_charged >= out_.window() / kAcksAWindow;
     ack_due_ns_ = std::min(ack_due_ns_, at_once || is_much ? now : now + kAckNs);
 }

@@ -14,12 +14,12 @@ namespace {
 constexpr unsigned kSequenceBits = 48;
 constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kSequenceBits) - 1;
 
-constexpr std::uint32_t kMostRun = 255;  // parts: a place has 16 bits for its words
-static_assert(kMostRun * kPartWords <= UINT16_MAX);
-constexpr std::size_t kMostRuns = 32;  // of a request: they fit any datagram
-static_assert(kMostRuns * kMostRun == kMostPartsARequest);
+constexpr std::uint32_t kMaxRun = 255;  // parts: a place has 16 bits for its words
+static_assert(kMaxRun * kPartWords <= UINT16_MAX);
+constexpr std::size_t kMaxRuns = 32;  // of a request: they fit any datagram
+static_assert(kMaxRuns * kMaxRun == kMaxPartsARequest);
 constexpr std::int64_t kPartNs = 1'000;  // a donor's look at a part takes less
-constexpr unsigned kMostDoublings = 20;
+constexpr unsigned kMaxDoublings = 20;
 
 static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords * kWordBytes +
                       kTagBytes <=
@@ -127,9 +127,9 @@ SnapshotTaker::Request SnapshotTaker::next_request() {
     for (std::uint32_t looked = 0; looked < count && next.open < most_parts_; ++looked) {
         const std::uint32_t part = next_part_;
         if (!part_here_[part] && requested_by_[part] == 0) {
-            const bool goes_on = !next.runs.empty() && next.runs.back().count < kMostRun &&
+            const bool goes_on = !next.runs.empty() && next.runs.back().count < kMaxRun &&
                                  next.runs.back().first + next.runs.back().count == part;
-            if (!goes_on && next.runs.size() == kMostRuns) break;
+            if (!goes_on && next.runs.size() == kMaxRuns) break;
             if (!goes_on) next.runs.push_back({part, 0});
             ++next.runs.back().count;
             ++next.open;
@@ -153,7 +153,7 @@ bool SnapshotTaker::request(DatagramWriter& writer, const NodeIncarnation& donor
     // An answer is many datagrams: it may take a while longer than one.
     const std::int64_t least =
         4 * times_.nak_retry_ns() + static_cast<std::int64_t>(next.open) * kPartNs;
-    const std::int64_t longer = std::min(least << std::min(lost_, kMostDoublings), kMostAgainNs);
+    const std::int64_t longer = std::min(least << std::min(lost_, kMaxDoublings), kMaxAgainNs);
     next.again_ns = now + std::max(least, longer);
     requests_.push_back(std::move(next));
     return true;
@@ -175,7 +175,7 @@ void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t incarnation_su
         answer.positions[origin] = widened(low, applied(origin));
     });
     if (!covers_admissions(answer)) return;
-    if (answers_.size() == kMostAnswers) answers_.pop_front();
+    if (answers_.size() == kMaxAnswers) answers_.pop_front();
     answers_.push_back(answer);
 }
 
@@ -229,7 +229,7 @@ void SnapshotTaker::end_answered() {
         if (pending.has_words) most_parts_ = std::min(most_parts_, kPartsARequest);
         if (pending.open != 0) return false;
         most_parts_ = pending.has_words ? std::min(2 * most_parts_, kPartsARequest)
-                                        : std::min(kZerosGrow * most_parts_, kMostPartsARequest);
+                                        : std::min(kZerosGrow * most_parts_, kMaxPartsARequest);
         return true;
     });
 }
@@ -311,7 +311,7 @@ void answer(const NodeIncarnation& joiner, const SnapshotRequest& request, const
         writer = &begin();
         put();
     };
-    std::uint32_t left = kPartsARequest, looks = kMostLooks, steps = kMostPartsARequest;
+    std::uint32_t left = kPartsARequest, looks = kMaxLooks, steps = kMaxPartsARequest;
     const auto give = [&](const Place& part) {
         if (view.given != nullptr) (*view.given)[part.index / kPartWords] = true;
     };

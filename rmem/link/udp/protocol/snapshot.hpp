@@ -47,18 +47,18 @@ inline constexpr std::uint32_t kPartWords =
 /// An answer has words of this number of parts at the most, a datagram each, and a vector. The
 /// first request is for one part, and each that is answered doubles that. Zeros take no room: where
 /// nothing else comes the next one is for kZerosGrow times as many, up to the third number (8 MiB,
-/// as many as a request can name). A donor looks at the words of kMostLooks parts (1 MiB: 100 µs),
+/// as many as a request can name). A donor looks at the words of kMaxLooks parts (1 MiB: 100 µs),
 /// but for what was never touched.
 inline constexpr std::uint32_t kPartsARequest = 32;
 inline constexpr std::uint32_t kZerosGrow = 32;
-inline constexpr std::uint32_t kMostPartsARequest = 8160;
-inline constexpr std::uint32_t kMostLooks = 1024;
-inline constexpr unsigned kMostRequests = 4;  ///< under way, as soon as they are large
-inline constexpr unsigned kMostAnswers = 16;  ///< of which the rest may still come
+inline constexpr std::uint32_t kMaxPartsARequest = 8160;
+inline constexpr std::uint32_t kMaxLooks = 1024;
+inline constexpr unsigned kMaxRequests = 4;  ///< under way, as soon as they are large
+inline constexpr unsigned kMaxAnswers = 16;  ///< of which the rest may still come
 /// A request whose answer is lost, or cannot be used (the donor has not met all that the joiner
 /// has), is made again after a time that doubles up to this, and alone: where many nodes join at a
 /// time, they would else ask faster than they can come to know each other.
-inline constexpr std::int64_t kMostAgainNs = 50'000'000;
+inline constexpr std::int64_t kMaxAgainNs = 50'000'000;
 
 class RMEM_API SnapshotTaker {
 public:
@@ -129,7 +129,7 @@ private:
     void note_part(std::uint32_t part, bool is_zeros) noexcept;
     void end_answered();
     unsigned most_requests() const noexcept {
-        return lost_ == 0 && most_parts_ >= kPartsARequest ? kMostRequests : 1;
+        return lost_ == 0 && most_parts_ >= kPartsARequest ? kMaxRequests : 1;
     }
     void drop_lost(std::int64_t now);
     void release(const Request& request) noexcept;

@@ -74,7 +74,8 @@ TEST_F(BootstrapIn, takes_nothing_else_for_a_name) {
     EXPECT_EQ(bootstrap_.find(1), name({10, 11}));
     for (const std::string& bad :
          {std::string(), before, before + "\n", before + "0a0\n", before + "0A\n", before + "0a",
-          before + "0a\n\n", before + std::string(2 * Bootstrap::kMostNameBytes + 2, '0') + "\n",
+          before + "0a\n\n",
+          before + std::string(2 * Bootstrap::kMaxProviderNameBytes + 2, '0') + "\n",
           std::string(100'000, 'x'), std::string("rmem fabric 2\nprovider tcp\nname 0a\n")}) {
         put(bad);
         EXPECT_FALSE(bootstrap_.find(1)) << bad.substr(0, 60);

@@ -147,7 +147,7 @@ TEST_P(Endpoints, carry_datagrams_of_any_length_to_all_others) {
     std::vector<std::uint32_t> expected;
     const auto before = node(1).counters();
     for (std::uint32_t i = 0; i < kMany; ++i) {
-        node(1).send(datagram(i, i % 7 == 0 ? udp::kMostPayload : 8 + i * 4));
+        node(1).send(datagram(i, i % 7 == 0 ? udp::kMaxPayload : 8 + i * 4));
         expected.push_back(i);
         if (i % 4 == 0) look();
     }

@@ -80,7 +80,7 @@ protected:
 
     FakeWire wire_;
     Pieces pieces_{nullptr};
-    Outbound outbound_{3, Outbound::kMostGiven, pieces_, wire_};
+    Outbound outbound_{3, Outbound::kMaxGiven, pieces_, wire_};
 };
 
 TEST_F(OutboundTo, keeps_a_piece_until_each_peer_has_it) {
@@ -123,19 +123,19 @@ TEST_F(OutboundTo, lets_no_peer_wait_for_another_one) {
 TEST_F(OutboundTo, drops_the_oldest_for_a_peer_that_was_never_met) {
     wire_.answers[2] = Wire::Given::full;
     for (int i = 1; i <= 20; ++i) send(i, {2});
-    EXPECT_EQ(outbound_.under_way(), Outbound::kMostUnmet);
-    EXPECT_EQ(outbound_.not_sent().no_room, 20 - Outbound::kMostUnmet);
+    EXPECT_EQ(outbound_.under_way(), Outbound::kMaxUnmet);
+    EXPECT_EQ(outbound_.not_sent().no_room, 20 - Outbound::kMaxUnmet);
     wire_.answers[2] = Wire::Given::taken;
     outbound_.retry(kSecond);
-    EXPECT_EQ(wire_.arrived[2].front(), static_cast<int>(21 - Outbound::kMostUnmet));
+    EXPECT_EQ(wire_.arrived[2].front(), static_cast<int>(21 - Outbound::kMaxUnmet));
     EXPECT_EQ(wire_.arrived[2].back(), 20);
 }
 
 TEST_F(OutboundTo, bounds_what_waits_and_what_the_provider_has) {
     meet(0);
-    const auto most = Outbound::kMostGiven + Outbound::kMostWaiting;
+    const auto most = Outbound::kMaxGiven + Outbound::kMaxWaiting;
     for (unsigned i = 0; i < most + 10; ++i) send(1, {0});
-    EXPECT_EQ(wire_.has.size(), Outbound::kMostGiven);
+    EXPECT_EQ(wire_.has.size(), Outbound::kMaxGiven);
     EXPECT_EQ(outbound_.under_way(), most);
     EXPECT_EQ(outbound_.not_sent().no_room, 10U);
 }
@@ -151,10 +151,10 @@ TEST_F(OutboundTo, leaves_a_peer_alone_for_longer_each_time_it_fails) {
         EXPECT_THAT(wire_.arrived[1], IsEmpty()) << "after " << tries << " failures";
         wire_.answers[1] = Wire::Given::failed;
         now += pause;
-        pause = std::min(2 * pause, Outbound::kMostPauseNs);
+        pause = std::min(2 * pause, Outbound::kMaxPauseNs);
     }
     EXPECT_EQ(outbound_.not_sent().refused, 24U);
-    now -= Outbound::kMostPauseNs - 1;
+    now -= Outbound::kMaxPauseNs - 1;
     outbound_.may_be_back(1);
     send(3, {1}, now);
     wire_.answers[1] = Wire::Given::taken;
@@ -220,14 +220,14 @@ TEST_F(OutboundTo, tries_again_as_soon_as_something_has_ended) {
 
 TEST_F(OutboundTo, owes_nothing_to_the_former_address_of_a_peer) {
     meet(1);
-    for (unsigned i = 0; i < Outbound::kMostGiven + 5; ++i) send(1, {1});
+    for (unsigned i = 0; i < Outbound::kMaxGiven + 5; ++i) send(1, {1});
     const std::uint64_t changes = outbound_.changes();
     outbound_.has_moved(1);
     wire_.addresses[1] = outbound_.address_of(1);
     EXPECT_FALSE(outbound_.is_met(1));
     EXPECT_NE(outbound_.changes(), changes);
     outbound_.retry(kSecond);
-    EXPECT_EQ(wire_.has.size(), Outbound::kMostGiven + 5) << "it is as free as a new one";
+    EXPECT_EQ(wire_.has.size(), Outbound::kMaxGiven + 5) << "it is as free as a new one";
     fail_next(kSecond);
     EXPECT_FALSE(outbound_.is_out(1)) << "that was where it had been";
     complete();
@@ -285,11 +285,11 @@ TEST(Pieces, are_used_again_and_bounded) {
     pieces.leave(*first);
     ASSERT_EQ(pieces.take(10), first);
     EXPECT_EQ(first->length + first->datagrams, 0U);
-    EXPECT_GE(pieces.take(kMostPieceBytes)->room, kMostPieceBytes);
+    EXPECT_GE(pieces.take(kMaxPieceBytes)->room, kMaxPieceBytes);
     std::size_t bytes = 0;
-    while (const Piece* piece = pieces.take(kMostPieceBytes)) bytes += piece->room;
-    EXPECT_LE(bytes, Pieces::kMostBytes);
-    EXPECT_GE(bytes, Pieces::kMostBytes / 2);
+    while (const Piece* piece = pieces.take(kMaxPieceBytes)) bytes += piece->room;
+    EXPECT_LE(bytes, Pieces::kMaxBytes);
+    EXPECT_GE(bytes, Pieces::kMaxBytes / 2);
 }
 
 }  // namespace

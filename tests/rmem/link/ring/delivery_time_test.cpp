@@ -26,8 +26,8 @@ using test::TestRing;
 
 constexpr unsigned kNodes = 3;
 constexpr unsigned kLooker = 2;  // the node that nobody runs, and that does not write
-constexpr std::uint32_t kLeast = 20, kMost = 5'000;
-constexpr std::int64_t kTimeNs = 40'000'000, kMostNs = 5'000'000'000;
+constexpr std::uint32_t kLeast = 20, kMax = 5'000;
+constexpr std::int64_t kTimeNs = 40'000'000, kMaxNs = 5'000'000'000;
 constexpr std::int64_t kStuckNs = 500'000'000;
 
 class RingDeliveryTime : public ::testing::TestWithParam<std::string> {};
@@ -83,14 +83,14 @@ TEST_P(RingDeliveryTime, of_a_word_that_its_writer_brings_is_not_before_the_wire
     std::array<Looker, 2> looks{Looker(ring, kLooker, 0), Looker(ring, kLooker, 1)};
     std::atomic<unsigned> writing{2};
     std::atomic<bool> has_seen{false};
-    const Deadline patience = Deadline::in(kMostNs);
+    const Deadline patience = Deadline::in(kMaxNs);
     std::vector<std::thread> threads;
     for (unsigned n = 0; n < 2; ++n) {
         threads.emplace_back([&, n] {
             const Deadline end = Deadline::in(kTimeNs);
             // Beside other programs it may take longer until something is brought, and looked at.
             const auto is_enough = [&](std::uint32_t i) {
-                const bool is_over = i >= kMost || (i >= kLeast && end.passed(now_ns()));
+                const bool is_over = i >= kMax || (i >= kLeast && end.passed(now_ns()));
                 return is_over && (has_seen || patience.passed(now_ns()));
             };
             for (std::uint32_t i = 0; !is_enough(i); ++i) {

@@ -77,7 +77,7 @@ TEST_P(RingMemoryPair, what_was_composed_in_the_own_bank_is_published) {
 
 TEST_P(RingMemoryPair, a_post_is_one_write_where_the_wire_takes_no_time_and_two_where_it_does) {
     std::uint32_t flag = 0;
-    for (const std::size_t count : {std::size_t{1}, std::size_t{2}, RingMemory::kMostPostWords}) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{2}, RingMemory::kMaxPostWords}) {
         const std::size_t size = (count - 1) * 4;
         const auto bytes = test::pattern(size, 3);
         std::vector<std::uint32_t> words(count, ++flag);
@@ -98,7 +98,7 @@ TEST_P(RingMemoryPair, a_reader_that_sees_the_flag_of_a_post_sees_what_lies_behi
     constexpr std::uint32_t kMany = 5'000;
     b.memory.keep_applying(true);
     std::jthread posting([&] {
-        std::array<std::uint32_t, RingMemory::kMostPostWords> message{};
+        std::array<std::uint32_t, RingMemory::kMaxPostWords> message{};
         for (std::uint32_t i = 1; i <= kMany; ++i) {
             message.fill(i);
             a.wait_for_room(sizeof message);
@@ -109,7 +109,7 @@ TEST_P(RingMemoryPair, a_reader_that_sees_the_flag_of_a_post_sees_what_lies_behi
     const auto word = [&](std::size_t at) { return b.memory.load(at); };
     for (std::uint32_t flag = 0; flag < kMany;) {
         flag = word(128);
-        const std::size_t count = 1 + flag % RingMemory::kMostPostWords;
+        const std::size_t count = 1 + flag % RingMemory::kMaxPostWords;
         for (std::size_t i = 1; i < count; ++i) ASSERT_GE(word(128 + i * 4), flag);
     }
 }

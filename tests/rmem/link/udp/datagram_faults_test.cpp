@@ -172,9 +172,9 @@ TEST(DatagramFaults, part_the_nodes_until_the_time_is_over) {
 
 TEST(DatagramFaults, hold_a_bounded_number_and_count_the_rest_as_overflowed) {
     DatagramFaults faults = faults_of("hold:by=1s");
-    for (std::size_t i = 0; i < DatagramFaults::kMostHeld + 3; ++i) passes(faults, 1);
+    for (std::size_t i = 0; i < DatagramFaults::kMaxHeld + 3; ++i) passes(faults, 1);
     EXPECT_EQ(faults.counts().overflowed, 3U);
-    EXPECT_EQ(held(faults, kStart + 1'000'000'000).size(), DatagramFaults::kMostHeld);
+    EXPECT_EQ(held(faults, kStart + 1'000'000'000).size(), DatagramFaults::kMaxHeld);
 }
 
 TEST(DatagramFaults, faults_of_one_seed_are_the_same_each_time_and_differ_between_nodes) {

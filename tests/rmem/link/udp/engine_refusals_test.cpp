@@ -132,7 +132,7 @@ TEST_P(Refusals, of_another_version_say_what_to_install_and_it_may_come_back_wit
     start(0);
     for (const int difference : {-1, 1}) {
         const auto carrier = stranger();
-        std::array<std::byte, kMostPayload> buffer{};
+        std::array<std::byte, kMaxPayload> buffer{};
         DatagramWriter writer(buffer);
         Header header;
         header.origin = 1;

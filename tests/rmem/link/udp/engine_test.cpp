@@ -276,7 +276,7 @@ TEST_F(EngineTest, lets_who_looks_at_what_is_open_stand_by_no_longer_than_it_wan
     const auto engine = start_patiently();
     EXPECT_TRUE(ends_by_itself(*engine, [&] {
         for (int round = 0; round < 100; ++round) {
-            engine->stand_in(EngineHelper::kMostActiveNs);
+            engine->stand_in(EngineHelper::kMaxActiveNs);
             engine->run();
         }
     }));

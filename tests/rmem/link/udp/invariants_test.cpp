@@ -15,7 +15,7 @@ namespace rmem::udp {
 
 struct PlantedBug {
     static void hold_too_many(DatagramFaults& faults) {
-        while (faults.held_.size() <= DatagramFaults::kMostHeld) {
+        while (faults.held_.size() <= DatagramFaults::kMaxHeld) {
             faults.held_.try_emplace({0, faults.arrivals_++});
         }
     }

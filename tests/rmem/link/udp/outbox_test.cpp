@@ -87,7 +87,7 @@ TEST_F(OutboxTest, goes_on_with_a_long_write_where_it_was_though_a_client_writes
 
 TEST_F(OutboxTest, leaves_in_the_log_what_there_is_no_room_for) {
     constexpr std::uint32_t kDelayNs = 1'000'000;
-    for (std::size_t i = 0; i + 1 < Outbox::kMostDelayed; ++i) ASSERT_TRUE(put(1, kDelayNs));
+    for (std::size_t i = 0; i + 1 < Outbox::kMaxDelayed; ++i) ASSERT_TRUE(put(1, kDelayNs));
     append({7}, 2 * kDelayNs);
     append({8});
     EXPECT_TRUE(take(Outbox::Take::all));

@@ -63,7 +63,7 @@ TEST(Pacing, coalesces_commits_under_load_and_no_longer_than_the_first_may_wait)
 TEST(Pacing, keeps_open_no_more_than_one_call_can_send) {
     Program program;
     std::int64_t now = program.load_up();
-    EXPECT_EQ(program.commit(now += kStepNs, kMostOpenBytes - 3 * kBytes), std::nullopt);
+    EXPECT_EQ(program.commit(now += kStepNs, kMaxOpenBytes - 3 * kBytes), std::nullopt);
     EXPECT_EQ(program.commit(now += kStepNs), std::nullopt);
     EXPECT_EQ(program.commit(now += kStepNs), Leaving::what_is_due);
 }

@@ -94,7 +94,7 @@ TEST_F(CrowdTest, is_none_where_each_node_of_the_ring_has_a_processor) {
 TEST_F(CrowdTest, gives_each_node_a_turn_the_longer_the_more_join) {
     here = 5;
     EXPECT_EQ(crowd.find_turn(0, 0), 0);
-    EXPECT_EQ(crowd.find_turn(1, 0), Crowd::kTurnNs * 16 / Crowd::kMost);
+    EXPECT_EQ(crowd.find_turn(1, 0), Crowd::kTurnNs * 16 / Crowd::kMax);
     EXPECT_EQ(crowd.find_turn(16, 0), Crowd::kTurnNs * 16);
     EXPECT_EQ(crowd.turn_ns(), Crowd::kTurnNs * 16);
     EXPECT_EQ(crowd.nap_ns(0), Crowd::kNapNs * 5);

@@ -297,7 +297,7 @@ TEST_P(SocketBatches, many_waiting_are_taken_with_few_calls) {
                       expected);
         }
     }
-    EXPECT_LE(calls, 6 + 64 / Socket::kMostInBatch) << "four by themselves, then many with each";
+    EXPECT_LE(calls, 6 + 64 / Socket::kMaxInBatch) << "four by themselves, then many with each";
     EXPECT_THAT(b_->socket().receive(), IsEmpty());
 }
 
@@ -353,7 +353,7 @@ TEST_P(SocketBatches, batches_whose_last_is_torn_lose_only_that_one) {
 TEST_P(SocketBatches, batches_that_claim_to_be_many_fill_no_memory) {
     std::string tiny;  // in one datagram more of them than a GSO batch has
     while (tiny.size() + kEnvelopeBytes <= 65'507) tiny += framed("");
-    ASSERT_GT(tiny.size() / kEnvelopeBytes, Socket::kMostInGsoBatch);
+    ASSERT_GT(tiny.size() / kEnvelopeBytes, Socket::kMaxInGsoBatch);
     EXPECT_TRUE(a_->socket().send_to(1, bytes_of(tiny)));
     std::size_t bytes = 0, pieces = 0;
     for (; bytes < tiny.size(); ++pieces) {
@@ -361,7 +361,7 @@ TEST_P(SocketBatches, batches_that_claim_to_be_many_fill_no_memory) {
         ASSERT_TRUE(piece);
         bytes += piece->size();
     }
-    EXPECT_EQ(pieces, Socket::kMostInGsoBatch);
+    EXPECT_EQ(pieces, Socket::kMaxInGsoBatch);
     EXPECT_EQ(b_->socket().counters().oversized, 1U) << "what is behind the last one";
 }
 
@@ -384,8 +384,8 @@ TEST_P(SocketBatches, batches_of_the_longest_payload_arrive) {
     const auto longest = [](unsigned i) {
         return framed(std::string(kDefaultPayload - kEnvelopeBytes, static_cast<char>('a' + i)));
     };
-    for (unsigned i = 0; i < 3 * Socket::kMostInBatch; ++i) a_->queue(longest(i));
-    for (unsigned i = 0; i < 3 * Socket::kMostInBatch; ++i) EXPECT_EQ(b_->next(), longest(i));
+    for (unsigned i = 0; i < 3 * Socket::kMaxInBatch; ++i) a_->queue(longest(i));
+    for (unsigned i = 0; i < 3 * Socket::kMaxInBatch; ++i) EXPECT_EQ(b_->next(), longest(i));
 }
 
 INSTANTIATE_TEST_SUITE_P(, SocketBatches,
@@ -400,13 +400,13 @@ INSTANTIATE_TEST_SUITE_P(, SocketBatches,
 TEST(Socket, carries_datagrams_of_each_size_and_shows_those_that_are_too_long) {
     const SocketSettings ring = fan_out(2);
     Station a(at_node(ring, 0)), b(at_node(ring, 1));
-    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kDefaultPayload, kMostPayload}) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kDefaultPayload, kMaxPayload}) {
         EXPECT_TRUE(b.send(std::string(size, 'x')));
         EXPECT_EQ(a.next(), std::string(size, 'x'));
     }
     EXPECT_EQ(a.socket().counters().oversized, 0U);
-    for (unsigned i = 0; i < 6; ++i) EXPECT_TRUE(b.send(std::string(kMostPayload + 1 + i, 'x')));
-    for (unsigned i = 0; i < 6; ++i) EXPECT_EQ(a.next(), std::string(kMostPayload + 1 + i, 'x'));
+    for (unsigned i = 0; i < 6; ++i) EXPECT_TRUE(b.send(std::string(kMaxPayload + 1 + i, 'x')));
+    for (unsigned i = 0; i < 6; ++i) EXPECT_EQ(a.next(), std::string(kMaxPayload + 1 + i, 'x'));
     EXPECT_EQ(a.socket().counters().oversized, 6U);
 }
 
@@ -432,7 +432,7 @@ std::uint64_t kept(const SocketSettings& ring, std::size_t size, unsigned sent) 
 }
 
 TEST(Socket, holds_as_many_datagrams_as_it_says) {
-    for (const std::size_t limit : {kDefaultPayload, kMostPayload}) {
+    for (const std::size_t limit : {kDefaultPayload, kMaxPayload}) {
         SocketSettings ring = fan_out(2);
         ring.receive_buffer_bytes = std::size_t{1} << 18;
         const std::uint32_t held = Socket(ring).datagrams_held(limit);

@@ -172,7 +172,7 @@ TEST_F(WaitingTest, a_waiter_that_spins_gives_way_soon_after_others_have_woken_u
         EXPECT_EQ(waiter.step(Deadline::now()), Step::poll) << "it spins";
         wake_rank(*ring, 1);
         for (unsigned i = 0; i < most / 4; ++i)
-            EXPECT_EQ(waiter.step(Deadline::in(kCheckNs * kMostCrowd)) == Step::expired, false);
+            EXPECT_EQ(waiter.step(Deadline::in(kCheckNs * kMaxCrowd)) == Step::expired, false);
         EXPECT_EQ(waiter.step(Deadline::now()), Step::expired) << "each step looks at the clock";
         waiter.end();
         ring->attention()[1].store(kAttentionAsleep);

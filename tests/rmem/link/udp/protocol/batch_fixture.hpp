@@ -10,7 +10,7 @@
 
 namespace rmem::udp {
 
-inline constexpr std::size_t kMostBytes = 64;
+inline constexpr std::size_t kMaxBytes = 64;
 
 inline std::vector<std::byte> body_of(std::uint64_t sequence) {
     std::vector<std::byte> body(8 + sequence % 50);

@@ -10,7 +10,7 @@
 namespace rmem::udp {
 namespace {
 
-constexpr std::size_t kMost = 1472;
+constexpr std::size_t kMax = 1472;
 
 std::vector<std::byte> body_of(std::uint64_t sequence, std::size_t bytes) {
     std::vector<std::byte> body(bytes);
@@ -27,7 +27,7 @@ void expect_body(const BatchHistory& history, std::uint64_t sequence, std::size_
 
 TEST(BatchHistory, takes_memory_for_the_kinds_of_bodies_that_come) {
     constexpr std::uint32_t kPlaces = 64;
-    BatchHistory history(kPlaces, kMost, kPlaces * kMost);
+    BatchHistory history(kPlaces, kMax, kPlaces * kMax);
     EXPECT_EQ(history.memory_bytes(), 0U);
     ASSERT_TRUE(history.put(1, body_of(1, 8)));
     const std::size_t with_short = history.memory_bytes();
@@ -36,21 +36,21 @@ TEST(BatchHistory, takes_memory_for_the_kinds_of_bodies_that_come) {
     EXPECT_EQ(history.memory_bytes(), with_short);
     ASSERT_TRUE(history.put(3, body_of(3, 200)));
     EXPECT_EQ(history.memory_bytes(), with_short + kPlaces * 256);
-    ASSERT_TRUE(history.put(4, body_of(4, kMost)));
-    EXPECT_EQ(history.memory_bytes(), with_short + kPlaces * 256 + (kPlaces + 2) * kMost);
+    ASSERT_TRUE(history.put(4, body_of(4, kMax)));
+    EXPECT_EQ(history.memory_bytes(), with_short + kPlaces * 256 + (kPlaces + 2) * kMax);
 }
 
 TEST(BatchHistory, keeps_bodies_of_all_sizes_beside_each_other) {
-    BatchHistory history(2048, kMost, 2048 * kMost);
-    for (std::size_t bytes = 0; bytes <= kMost; ++bytes) {
+    BatchHistory history(2048, kMax, 2048 * kMax);
+    for (std::size_t bytes = 0; bytes <= kMax; ++bytes) {
         ASSERT_TRUE(history.put(bytes + 1, body_of(bytes + 1, bytes)));
     }
-    for (std::size_t bytes = 0; bytes <= kMost; ++bytes) {
+    for (std::size_t bytes = 0; bytes <= kMax; ++bytes) {
         ASSERT_TRUE(history.contains(bytes + 1));
         expect_body(history, bytes + 1, bytes);
     }
-    EXPECT_FALSE(history.put(kMost + 2, body_of(1, kMost + 1)));
-    EXPECT_FALSE(history.contains(kMost + 2));
+    EXPECT_FALSE(history.put(kMax + 2, body_of(1, kMax + 1)));
+    EXPECT_FALSE(history.contains(kMax + 2));
 }
 
 TEST(BatchHistory, uses_a_place_again_for_a_body_of_another_size) {
@@ -97,7 +97,7 @@ TEST(BatchHistory, touches_few_pages_for_short_bodies) {
         return usage.ru_minflt;
     };
     constexpr std::uint32_t kPlaces = 4096;
-    BatchHistory history(kPlaces, kMost, kPlaces * kMost);
+    BatchHistory history(kPlaces, kMax, kPlaces * kMax);
     const auto body = body_of(1, 60);
     const auto before = faults();
     for (std::uint64_t sequence = 1; sequence <= kPlaces; ++sequence) history.put(sequence, body);

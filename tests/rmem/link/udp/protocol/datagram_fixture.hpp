@@ -33,7 +33,7 @@ inline void PrintTo(Refusal refusal, std::ostream* out) {
 
 /// A datagram that is written, and how it is read.
 struct UdpDatagram : ::testing::Test {
-    std::array<std::byte, kMostPayload> buffer{};
+    std::array<std::byte, kMaxPayload> buffer{};
     DatagramWriter writer{buffer};
     Datagram datagram;
     Sections sections;

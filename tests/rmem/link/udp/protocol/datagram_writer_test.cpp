@@ -247,7 +247,7 @@ TEST_F(UdpDatagramWriter, low_bits_are_widened_to_the_nearest_sequence) {
 // ---- Room
 
 TEST_F(UdpDatagramWriter, a_datagram_is_filled_to_its_limit_and_not_beyond) {
-    for (const std::size_t limit : {kLeastPayload, kDefaultPayload, kMostPayload}) {
+    for (const std::size_t limit : {kLeastPayload, kDefaultPayload, kMaxPayload}) {
         Bytes exact(limit + 8, std::byte{0x5a});
         DatagramWriter filled({exact.data(), limit}, limit);
         filled.begin(some_header());
@@ -290,7 +290,7 @@ TEST_F(UdpDatagramWriter, a_padded_datagram_has_the_full_length_and_says_nothing
 }
 
 TEST_F(UdpDatagramWriter, the_largest_batch_can_be_forwarded) {
-    for (const std::size_t limit : {kLeastPayload, kDefaultPayload, kMostPayload}) {
+    for (const std::size_t limit : {kLeastPayload, kDefaultPayload, kMaxPayload}) {
         DatagramWriter filled(buffer, limit);
         filled.begin(some_header());
         ASSERT_TRUE(filled.begin_batch(1, 2));
@@ -346,7 +346,7 @@ TEST_F(UdpDatagramWriter, a_record_that_a_reader_would_refuse_is_not_written) {
 
 TEST_F(UdpDatagramWriter, limits_and_buffers_that_cannot_be_are_refused) {
     EXPECT_THROW(DatagramWriter(buffer, kLeastPayload - 1), Error);
-    EXPECT_THROW(DatagramWriter(buffer, kMostPayload + 1), Error);
+    EXPECT_THROW(DatagramWriter(buffer, kMaxPayload + 1), Error);
     EXPECT_THROW(DatagramWriter(std::span(buffer).first(kDefaultPayload - 1)), Error);
 }
 

@@ -236,7 +236,7 @@ struct Parts {
     Edge edge;
     Authenticator authenticator;
     ExchangeOwn own{Hosts::config_of(0, 2, 8), edge, {}};
-    OutStream out{8, kMostBodyBytes};
+    OutStream out{8, kMaxBodyBytes};
     Belief belief{own, authenticator};
     Peers peers{own, out, belief};
     EndedStreams ended{own.config, peers};

@@ -229,17 +229,16 @@ TEST(Exchange, brings_what_was_composed_before_a_node_of_shorter_datagrams_came)
 
 /// One that a node of another make may send: own ones leave room for the head of a forwarded one.
 TEST(Exchange, takes_no_batch_that_it_could_not_forward) {
-    static_assert(kMostBodyBytes + ForwardedBatch::kHeadBytes + kSectionHeadBytes +
-                      kEnvelopeBytes ==
-                  kMostPayload);
-    InStream stream(1, 64, kMostBodyBytes);
-    const std::vector<std::byte> longest(kMostBodyBytes + 1);
+    static_assert(kMaxBodyBytes + ForwardedBatch::kHeadBytes + kSectionHeadBytes + kEnvelopeBytes ==
+                  kMaxPayload);
+    InStream stream(1, 64, kMaxBodyBytes);
+    const std::vector<std::byte> longest(kMaxBodyBytes + 1);
     EXPECT_EQ(stream.offer(1, longest, 0), InStream::Offer::too_large);
-    EXPECT_EQ(stream.offer(1, std::span(longest).first(kMostBodyBytes), 0), InStream::Offer::taken);
+    EXPECT_EQ(stream.offer(1, std::span(longest).first(kMaxBodyBytes), 0), InStream::Offer::taken);
 
     Hosts hosts(2, {}, 1, 64, false);
-    hosts.payloads.assign(2, kMostPayload);
-    std::vector<std::byte> body(kMostBodyBytes + ForwardedBatch::kHeadBytes);
+    hosts.payloads.assign(2, kMaxPayload);
+    std::vector<std::byte> body(kMaxBodyBytes + ForwardedBatch::kHeadBytes);
     store(body.data(), std::uint64_t{1});
     for (std::size_t at = Batch::kHeadBytes; at < body.size();) {
         const std::size_t words =
@@ -247,8 +246,8 @@ TEST(Exchange, takes_no_batch_that_it_could_not_forward) {
         Place{0, static_cast<std::uint16_t>(words)}.write(body.data() + at);
         at += Place::kBytes + words * kWordBytes;
     }
-    std::vector<std::byte> buffer(kMostPayload);
-    DatagramWriter writer(buffer, kMostPayload);
+    std::vector<std::byte> buffer(kMaxPayload);
+    DatagramWriter writer(buffer, kMaxPayload);
     writer.begin({TagKind::none, 0, kExchangeRing, 100, 0, 1'000'000});
     ASSERT_TRUE(writer.add_batch(body));
     hosts[1].on_datagram(writer.finish(), hosts.now);

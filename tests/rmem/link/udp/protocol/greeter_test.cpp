@@ -36,9 +36,9 @@ struct Speaker {
 TEST(Greeter, asks_a_node_that_does_not_answer_less_and_less_often) {
     Speaker speaker(2);
     std::int64_t now = 1;
-    for (std::int64_t pause = kGreetAgainNs; pause < 4 * kMostGreetAgainNs; pause *= 2) {
+    for (std::int64_t pause = kGreetAgainNs; pause < 4 * kMaxGreetAgainNs; pause *= 2) {
         EXPECT_TRUE(speaker.asks(1, now));
-        const std::int64_t next = std::min(pause, kMostGreetAgainNs);
+        const std::int64_t next = std::min(pause, kMaxGreetAgainNs);
         EXPECT_FALSE(speaker.asks(1, now + next - 1));
         now += next;
     }

@@ -11,8 +11,8 @@ namespace rmem::udp {
 namespace {
 
 TEST(InStream, refuses_what_no_member_sends) {
-    InStream in(5, 8, kMostBytes);
-    const std::vector<std::byte> large(kMostBytes + 1);
+    InStream in(5, 8, kMaxBytes);
+    const std::vector<std::byte> large(kMaxBytes + 1);
     EXPECT_EQ(in.offer(4, body_of(4), 0), InStream::Offer::known);
     EXPECT_EQ(in.offer(13, body_of(13), 0), InStream::Offer::too_far);
     EXPECT_EQ(in.offer(5, large, 0), InStream::Offer::too_large);
@@ -27,7 +27,7 @@ TEST(InStream, refuses_what_no_member_sends) {
 }
 
 TEST(InStream, keeps_the_last_ones_for_those_who_lack_them) {
-    InStream in(1, 8, kMostBytes);
+    InStream in(1, 8, kMaxBytes);
     for (std::uint64_t n = 1; n <= 100; ++n) {
         ASSERT_EQ(in.offer(n, body_of(n), 0), InStream::Offer::taken);
         ASSERT_TRUE(in.take());
@@ -39,7 +39,7 @@ TEST(InStream, keeps_the_last_ones_for_those_who_lack_them) {
 }
 
 TEST(InStream, asks_for_each_range_that_is_missing_and_at_once_for_what_shows_up_later) {
-    InStream in(1, 16, kMostBytes);
+    InStream in(1, 16, kMaxBytes);
     in.set_times({100'000, 0}, 0);
     std::vector<std::pair<std::uint64_t, std::uint64_t>> naks;
     const auto send_naks = [&](std::int64_t now) {
@@ -71,7 +71,7 @@ TEST(InStream, asks_for_each_range_that_is_missing_and_at_once_for_what_shows_up
 }
 
 TEST(InStream, lets_those_nearer_to_the_origin_send_a_nak_first) {
-    InStream in(1, 16, kMostBytes);
+    InStream in(1, 16, kMaxBytes);
     in.set_times({100'000, 0}, 2);
     in.offer(3, body_of(3), 0);
     EXPECT_EQ(in.nak_due_ns(), 50'000);
@@ -85,7 +85,7 @@ TEST(InStream, lets_those_nearer_to_the_origin_send_a_nak_first) {
 }
 
 TEST(InStream, sends_its_nak_when_another_s_ends_before_what_is_missing) {
-    InStream in(1, 16, kMostBytes);
+    InStream in(1, 16, kMaxBytes);
     in.set_times({100'000, 0}, 2);
     in.offer(1, body_of(1), 0);
     in.offer(3, body_of(3), 0);
@@ -94,7 +94,7 @@ TEST(InStream, sends_its_nak_when_another_s_ends_before_what_is_missing) {
 }
 
 TEST(InStream, begins_with_short_intervals_again_when_an_answer_has_come) {
-    InStream in(1, 16, kMostBytes);
+    InStream in(1, 16, kMaxBytes);
     in.set_times({100'000, 0}, 0);
     const auto last_of_three_intervals = [&in](std::int64_t now) {
         std::int64_t interval = 0;

@@ -20,7 +20,7 @@ struct PlantedBug {
         greeter.state_ = state;
         static_cast<void>(greeter.nonce(1, 0));
     }
-    static void owe_too_many(Greeter& greeter) { greeter.owed_.resize(kMostGreetings + 1); }
+    static void owe_too_many(Greeter& greeter) { greeter.owed_.resize(kMaxGreetings + 1); }
     static void put_unnoticed(InStream& in) { in.history_.put(in.next_, body_of(in.next_)); }
     static void believe_itself(Belief& belief) { belief.believe({}, *belief.nodes_[1].key, 0); }
     static void owe_ack(Peers& peers, unsigned node) { peers.owe_ack(node, true, 0); }
@@ -68,7 +68,7 @@ private:
 };
 
 TEST(BatchHistoryDeathTest, checks_that_a_batch_has_a_sequence) {
-    BatchHistory history(8, kMostBytes, kMostBytes);
+    BatchHistory history(8, kMaxBytes, kMaxBytes);
     EXPECT_BROKEN_WHERE_CHECKED(static_cast<void>(history.put(0, body_of(0))));
 }
 
@@ -83,7 +83,7 @@ TEST(GreeterDeathTest, checks_that_it_owes_no_more_than_a_datagram_holds) {
 }
 
 TEST(InStreamDeathTest, checks_that_what_it_gives_was_offered) {
-    InStream in(1, 8, kMostBytes);
+    InStream in(1, 8, kMaxBytes);
     EXPECT_BROKEN(PlantedBug::put_unnoticed(in); static_cast<void>(in.take()));
 }
 
@@ -95,7 +95,7 @@ TEST(BeliefDeathTest, checks_that_a_node_believes_no_incarnation_of_itself) {
 TEST(DatagramLengthsDeathTest, checks_that_no_datagram_is_to_be_shorter_than_the_shortest) {
     ExchangeConfig config;
     config.payload = kLeastPayload - 1;
-    const OutStream out(8, kMostBytes);
+    const OutStream out(8, kMaxBytes);
     EXPECT_BROKEN(DatagramLengths(config, out).find());
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kPayload = 100;
 
 TEST(OutStream, is_never_further_ahead_than_the_window_of_its_slowest_receiver) {
-    OutStream out(8, kMostBytes);
+    OutStream out(8, kMaxBytes);
     out.set_window(4 * bytes_charged(kPayload));
     out.admit(1);
     out.admit(2);
@@ -49,12 +49,12 @@ TEST(OutStream, has_room_for_few_long_batches_or_many_short_ones) {
     EXPECT_FALSE(out.has_room(8, kLong));
     // However much the receivers' hosts have, more under way leaves the caches.
     out.set_window(std::size_t{1} << 30);
-    EXPECT_TRUE(out.has_room(kMostWindowBytes / kLong - 1, kLong));
-    EXPECT_FALSE(out.has_room(kMostWindowBytes / kLong + 1, kLong));
+    EXPECT_TRUE(out.has_room(kMaxWindowBytes / kLong - 1, kLong));
+    EXPECT_FALSE(out.has_room(kMaxWindowBytes / kLong + 1, kLong));
 }
 
 TEST(OutStream, keeps_nothing_for_nobody) {
-    OutStream out(4, kMostBytes);
+    OutStream out(4, kMaxBytes);
     for (int i = 0; i < 100; ++i) {
         EXPECT_TRUE(out.has_room(1, kPayload));
         out.add(body_of(7), 0);
@@ -65,7 +65,7 @@ TEST(OutStream, keeps_nothing_for_nobody) {
 }
 
 TEST(OutStream, takes_no_word_for_what_was_not_sent) {
-    OutStream out(8, kMostBytes);
+    OutStream out(8, kMaxBytes);
     out.admit(1);
     out.add(body_of(1), 0);
     EXPECT_FALSE(out.on_ack(1, 2, 0));
@@ -80,7 +80,7 @@ TEST(OutStream, takes_no_word_for_what_was_not_sent) {
 }
 
 TEST(OutStream, takes_no_older_word_back_and_retransmits_nothing_that_all_have) {
-    OutStream out(4, kMostBytes);
+    OutStream out(4, kMaxBytes);
     out.set_times({100'000, 0});
     out.admit(1);
     for (int i = 0; i < 4; ++i) out.add(body_of(1), 0);
@@ -94,7 +94,7 @@ TEST(OutStream, takes_no_older_word_back_and_retransmits_nothing_that_all_have) 
 }
 
 TEST(OutStream, answers_naks_of_about_the_same_time_once) {
-    OutStream out(8, kMostBytes);
+    OutStream out(8, kMaxBytes);
     out.set_times({100'000, 0});
     out.admit(1);
     out.admit(2);
@@ -111,7 +111,7 @@ TEST(OutStream, answers_naks_of_about_the_same_time_once) {
 }
 
 TEST(OutStream, probes_less_and_less_often_until_somebody_answers) {
-    OutStream out(8, kMostBytes);
+    OutStream out(8, kMaxBytes);
     out.set_times({100'000, 0});
     out.admit(1);
     out.add(body_of(1), 0);
@@ -120,12 +120,12 @@ TEST(OutStream, probes_less_and_less_often_until_somebody_answers) {
     for (int i = 0; i < 12; ++i) {
         const std::int64_t due = out.probe_due_ns();
         EXPECT_GE(due - last, interval);
-        EXPECT_LE(due - last, kMostRetryNs);
+        EXPECT_LE(due - last, kMaxRetryNs);
         interval = due - last;
         last = due;
         EXPECT_EQ(out.probe(due), std::optional<std::uint64_t>(1));
     }
-    EXPECT_EQ(interval, kMostRetryNs);
+    EXPECT_EQ(interval, kMaxRetryNs);
     out.add(body_of(2), last);
     EXPECT_EQ(out.probe_due_ns(), last + 100'000);
     EXPECT_EQ(out.probe(last + 100'000), std::optional<std::uint64_t>(2));
@@ -135,7 +135,7 @@ TEST(OutStream, probes_less_and_less_often_until_somebody_answers) {
 
 TEST(OutStream, probes_less_often_where_many_would_answer) {
     const auto until_the_first = [](unsigned receivers) {
-        OutStream out(8, kMostBytes);
+        OutStream out(8, kMaxBytes);
         out.set_times({100'000, 0});
         for (unsigned n = 1; n <= receivers; ++n) out.admit(n);
         out.add(body_of(1), 0);
@@ -146,7 +146,7 @@ TEST(OutStream, probes_less_often_where_many_would_answer) {
 }
 
 TEST(OutStreamDeathTest, checks_that_there_is_room_for_what_is_added) {
-    OutStream out(2, kMostBytes);
+    OutStream out(2, kMaxBytes);
     out.admit(1);
     out.add(body_of(1), 0);
     out.add(body_of(2), 0);

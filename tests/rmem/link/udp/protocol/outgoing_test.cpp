@@ -24,7 +24,7 @@ std::vector<unsigned> drained(Outgoing& outgoing) {
 void fill(Outgoing& outgoing, std::span<std::byte>& buffer, unsigned value) {
     buffer.front() = static_cast<std::byte>(value);
     buffer = outgoing.take_over(buffer.first(1), OutgoingDatagram::To::all_nodes);
-    ASSERT_EQ(buffer.size(), kMostPayload);
+    ASSERT_EQ(buffer.size(), kMaxPayload);
 }
 
 TEST(Outgoing, gives_datagrams_in_the_order_in_which_they_were_filled) {
@@ -59,9 +59,9 @@ TEST(Outgoing, uses_the_same_buffers_again_and_again) {
 TEST(Outgoing, sends_no_more_than_it_may_hold_and_counts_the_rest) {
     Outgoing outgoing;
     std::span<std::byte> buffer = outgoing.lend();
-    for (unsigned i = 0; i < kMostOutgoing + 3; ++i) fill(outgoing, buffer, i % 256);
+    for (unsigned i = 0; i < kMaxOutgoing + 3; ++i) fill(outgoing, buffer, i % 256);
     EXPECT_EQ(outgoing.no_room(), 3U);
-    EXPECT_EQ(drained(outgoing).size(), kMostOutgoing);
+    EXPECT_EQ(drained(outgoing).size(), kMaxOutgoing);
     fill(outgoing, buffer, 7);
     EXPECT_EQ(drained(outgoing), std::vector<unsigned>{7});
 }

@@ -236,7 +236,7 @@ unsigned finish(Joining& joining, const SnapshotTaker& taker) {
 }
 
 TEST(Snapshot, of_a_bank_of_zeros_takes_few_datagrams_and_no_stores) {
-    Pair pair(std::size_t{kMostPartsARequest} * kPartWords);
+    Pair pair(std::size_t{kMaxPartsARequest} * kPartWords);
     Joining& joining = pair.joining;
     joining.is_blank = joining.donor_is_blank = true;
     EXPECT_LE(finish(joining, pair.taker), 6U);
@@ -286,7 +286,7 @@ TEST(Snapshot, a_donor_looks_at_no_more_than_a_request_has_that_a_node_makes) {
         });
     }
     EXPECT_GT(words, 65'535U);
-    EXPECT_LE(words, std::size_t{kMostLooks} * kPartWords);
+    EXPECT_LE(words, std::size_t{kMaxLooks} * kPartWords);
 }
 
 TEST(Snapshot, is_requested_alone_and_less_often_while_nothing_comes) {
@@ -299,21 +299,21 @@ TEST(Snapshot, is_requested_alone_and_less_often_while_nothing_comes) {
     std::int64_t before = 0;
     for (int i = 0; i < 20; ++i) {
         const std::int64_t waited = taker.request_due_ns() - now;
-        EXPECT_GE(waited, std::min(before, kMostAgainNs));
-        EXPECT_LE(waited, kMostAgainNs);
+        EXPECT_GE(waited, std::min(before, kMaxAgainNs));
+        EXPECT_LE(waited, kMaxAgainNs);
         before = waited;
         now = taker.request_due_ns();
         EXPECT_TRUE(joining.request(now));
         EXPECT_FALSE(joining.request(now)) << "one at a time";
     }
-    EXPECT_EQ(before, kMostAgainNs);
+    EXPECT_EQ(before, kMaxAgainNs);
     joining.to_donor.erase(joining.to_donor.begin(), joining.to_donor.end() - 1);
     joining.answer_next();
     joining.take_all();
     unsigned requests = 0;
     while (joining.request(now)) ++requests;
     EXPECT_GT(requests, 1U) << "several again";
-    EXPECT_LE(requests, kMostRequests);
+    EXPECT_LE(requests, kMaxRequests);
 }
 
 TEST(Snapshot, takes_what_another_joiner_has_asked_for_and_what_comes_late) {
