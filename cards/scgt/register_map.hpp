@@ -5,6 +5,7 @@
 ///
 /// A name that ends in Mask is a field; one that ends in Bit a single bit. A node in software has
 /// no others.
+/// Thread safety: constants alone.
 /// Source: the vendor's driver and its utilities.
 
 #include "cards/scgt/scgtapi.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /// What a GAMMA process may be told by its environment: RMEM_GAMMA (docs/man/rmem.7).
-/// Errors: read() throws `rmem::Error`.
+/// Thread safety: a value. Errors: read() throws `rmem::Error`.
 
 #include "rmem/ring/config.hpp"
 

@@ -7,7 +7,7 @@
 /// returned, as the helper of the node to which it went may have taken the processor meanwhile. On
 /// that processor nobody spins: the holder does not run there until it sleeps.
 ///
-/// Thread safety: any thread. Progress: who waits spins for kSpinNs, then sleeps.
+/// Thread safety: any thread. Progress: a waiting thread spins for kSpinNs, then sleeps.
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/relaxed.hpp"

@@ -6,7 +6,7 @@
 ///
 /// A part has a reference to it, and to those parts that stand above it in the core's list
 /// (rmem/link/udp/protocol/core.hpp).
-/// Threads, progress, trust, units: the core's.
+/// Thread safety, progress, trust, units: the core's.
 
 #include "rmem/base/random.hpp"
 #include "rmem/link/udp/protocol/exchange.hpp"
