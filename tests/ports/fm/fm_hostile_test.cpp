@@ -31,8 +31,9 @@ std::vector<std::byte> frame(const Parts&... parts) {
 
 class FmHostile : public Conformance {
 protected:
-    /// Rank 0 posts the frames by hand and then sends by the library's rules; rank 1 counts so many
-    /// as corrupt, or for handlers that there are not, and gets what follows.
+    /// Rank 0 posts the frames by hand and then sends by the library's rules; rank 1 counts
+    /// `corrupt` of them as such, `invalid` as for handlers that do not exist, and gets what
+    /// follows.
     static void comes_through(const Frames& frames, long long corrupt, long long invalid) {
         run(2, [&](Rank& me) {
             FM_set_parameter(FM_QUIET);
