@@ -16,6 +16,8 @@
 
 namespace {
 
+using rmem::load;
+using rmem::store;
 using rmem::test::DatagramWalk;
 using namespace rmem::udp;
 
