@@ -49,17 +49,22 @@ void Image::set_sync(std::size_t word, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) sync_.add(word + i);
 }
 
-void Image::put(std::size_t word, std::span<const std::byte> words, bool has_mark, bool is_dirty) {
+std::span<const std::byte> Image::put(std::size_t word, std::span<const std::byte> words,
+                                      bool has_mark, bool is_dirty, rmem::WordPart part) {
     RMEM_CHECK(words.size() % kWordBytes == 0 && word <= this->words() &&
                words.size() / kWordBytes <= this->words() - word);
-    std::copy(words.begin(), words.end(),
-              bytes_.begin() + static_cast<std::ptrdiff_t>(word * kWordBytes));
-    if (!has_mark && !is_dirty) return;
+    const std::span<std::byte> here = std::span(bytes_).subspan(word * kWordBytes, words.size());
+    for (std::size_t i = 0; part != rmem::kWholeWord && i < kWordBytes; ++i) {
+        if ((part >> i & 1) != 0) here[i] = words[i];
+    }
+    if (part == rmem::kWholeWord) std::copy(words.begin(), words.end(), here.begin());
+    if (!has_mark && !is_dirty) return here;
     for (std::size_t end = word + words.size() / kWordBytes; word < end; ++word) {
         if (is_dirty) dirty_.add(word);
         if (has_mark) sync_.add(word);
         if (has_mark && is_dirty) due_.add(word);
     }
+    return here;
 }
 
 void Image::mark(std::size_t word) {

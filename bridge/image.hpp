@@ -13,6 +13,7 @@
 
 #include "bridge/message.hpp"
 #include "rmem/base/check.hpp"
+#include "rmem/base/word_block.hpp"
 
 #include <bit>
 #include <cstddef>
@@ -53,8 +54,11 @@ public:
     [[nodiscard]] std::size_t words() const { return dirty_.size(); }
     /// Words that a copy shows last.
     void set_sync(std::size_t word, std::size_t count);
-    /// A write to the source. The target has been sent it, or is to be (`is_dirty`).
-    void put(std::size_t word, std::span<const std::byte> words, bool has_mark, bool is_dirty);
+    /// A write to the source, perhaps of some bytes of a word. The target has been sent it, or is
+    /// to be (`is_dirty`): as whole words, which it gives.
+    std::span<const std::byte> put(std::size_t word, std::span<const std::byte> words,
+                                   bool has_mark, bool is_dirty,
+                                   rmem::WordPart part = rmem::kWholeWord);
     /// Its next copy carries the mark, whatever is written until then.
     void mark(std::size_t word);
     /// The source is looked at once more: what is not put() from now on is zero.

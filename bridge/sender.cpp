@@ -76,7 +76,7 @@ void Sender::take_seen(const SourceWrite& write, std::int64_t now_ns) {
         note_behind(region, now_ns);
         region.image.put((begin - region.sent.offset) / kWordBytes,
                          write.words.subspan(begin - write.offset, end - begin), write.is_interrupt,
-                         true);
+                         true, write.part);
     }
 }
 
@@ -126,13 +126,14 @@ void Sender::take_part(Open& open, std::size_t index, const SourceWrite& write,
     const std::uint64_t end =
         std::min(write.offset + write.words.size(), region.sent.offset + region.sent.bytes);
     const std::size_t word = (begin - region.sent.offset) / kWordBytes;
-    const auto words = write.words.subspan(begin - write.offset, end - begin);
     const bool is_sent = admits(open, index, now_ns);
     if (!is_sent) {
         note_behind(region, now_ns);
         region.is_fresh = true;
     }
-    region.image.put(word, words, write.is_interrupt, !is_sent);
+    const auto words =
+        region.image.put(word, write.words.subspan(begin - write.offset, end - begin),
+                         write.is_interrupt, !is_sent, write.part);
     if (!is_sent) {
         if (region.is_open) ++counts_.conflated;
         return;

@@ -17,6 +17,7 @@
 
 #include "bridge/image.hpp"
 #include "bridge/message.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/stores/mode.hpp"
 
 #include <cstddef>
@@ -43,7 +44,8 @@ struct SourceWrite {
     std::uint64_t offset = 0;
     std::span<const std::byte> words;
     bool is_interrupt = false;
-    bool has_more = false;  ///< the commit goes on with the origin's next write
+    bool has_more = false;                   ///< the commit goes on with the origin's next write
+    rmem::WordPart part = rmem::kWholeWord;  ///< of its one word, if it has not all
 };
 
 struct SenderCounts {

@@ -31,6 +31,13 @@ std::vector<std::byte> frame_of(Kind kind, const auto&... fields) {
     return bytes;
 }
 
+std::vector<std::byte> frame_of_store(std::uint64_t offset, std::span<const std::byte> words,
+                                      rmem::WordPart part) {
+    if (part == rmem::kWholeWord) return frame_of(Kind::write, offset, words);
+    return frame_of(Kind::write_part, offset, rmem::load<std::uint32_t>(words.data()),
+                    std::uint32_t{part});
+}
+
 int no_interrupt(unsigned number) {
     return rmem::fail(RMEM_EINVAL,
                       fmt::format("there is no interrupt {}; their numbers are 0 to {}", number,
@@ -201,18 +208,18 @@ int Client::read(std::uint64_t offset, std::span<std::byte> to) {
     return code;
 }
 
-int Client::write(std::uint64_t offset, std::span<const std::byte> data) {
+int Client::write(std::uint64_t offset, std::span<const std::byte> data, rmem::WordPart part) {
     int code = check_range(offset, data.size());
     if (code < 0) return code;
     send_stores(offset, data.size());
     const Lock lock(view_mutex_);
     do {
-        const auto part = data.first(std::min(data.size(), kMaxDataBytes));
+        const auto piece = data.first(std::min(data.size(), kMaxDataBytes));
         std::uint64_t number = 0;
-        code = post(frame_of(Kind::write, offset, part), &number);
-        if (code == RMEM_OK && view_) view_->wrote(offset, part, number);
-        data = data.subspan(part.size());
-        offset += part.size();
+        code = post(frame_of_store(offset, piece, part), &number);
+        if (code == RMEM_OK && view_) view_->wrote(offset, piece, number, part);
+        data = data.subspan(piece.size());
+        offset += piece.size();
     } while (code == RMEM_OK && !data.empty());
     return code;
 }
@@ -271,13 +278,6 @@ int Client::is_member() {
 
 // ---- What is mapped
 
-std::uint64_t Client::send_store(std::uint64_t offset, std::span<const std::byte> data) {
-    std::uint64_t number = 0;
-    // One that fails ends the connection, which the program's next call tells.
-    static_cast<void>(post(frame_of(Kind::write, offset, data), &number));
-    return number;
-}
-
 void Client::send_stores() {
     send_stores(0, welcome_.memory_bytes);
 }
@@ -285,9 +285,14 @@ void Client::send_stores() {
 void Client::send_stores(std::uint64_t offset, std::uint64_t bytes) {
     const Lock lock(view_mutex_);
     if (!view_) return;
-    view_->collect(offset, bytes, [this](std::uint64_t at, std::span<const std::byte> data) {
-        return send_store(at, data);
-    });
+    const auto send = [this](std::uint64_t at, std::span<const std::byte> words,
+                             rmem::WordPart part) {
+        std::uint64_t number = 0;
+        // One that fails ends the connection, which the program's next call tells.
+        static_cast<void>(post(frame_of_store(at, words, part), &number));
+        return number;
+    };
+    view_->collect(offset, bytes, send);
 }
 
 bool Client::has_view() {

@@ -62,7 +62,8 @@ public:
     [[nodiscard]] int state();
 
     [[nodiscard]] int read(std::uint64_t offset, std::span<std::byte> to);
-    [[nodiscard]] int write(std::uint64_t offset, std::span<const std::byte> data);
+    [[nodiscard]] int write(std::uint64_t offset, std::span<const std::byte> data,
+                            rmem::WordPart part = rmem::kWholeWord);
     [[nodiscard]] int send_interrupt(int to, std::uint32_t number, std::uint32_t value);
     [[nodiscard]] int accept_interrupts(std::uint64_t numbers);
     [[nodiscard]] int flush(std::int64_t timeout_ns);
@@ -91,7 +92,6 @@ private:
     [[nodiscard]] int failed(const Frame& frame);
     [[nodiscard]] int check_range(std::uint64_t offset, std::size_t bytes) const;
     void end(const std::string& why);
-    [[nodiscard]] std::uint64_t send_store(std::uint64_t offset, std::span<const std::byte> data);
     void send_stores();
     void send_stores(std::uint64_t offset, std::uint64_t bytes);
 

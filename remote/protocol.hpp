@@ -33,7 +33,7 @@ using rmem::kPageBytes;  ///< by which what is mapped is compared
 using rmem::kWordBytes;
 
 inline constexpr std::uint32_t kMagic = 0x4D454D52;  ///< "RMEM"
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
 /// Of the first unit; the next one's is one more.
 inline constexpr std::uint16_t kFirstPort = 5565;
 
@@ -45,16 +45,17 @@ inline constexpr std::size_t kMaxBodyBytes = kMaxDataBytes + 64;
 /// The fields of each, in their order. A field without a type has 64 bits.
 enum class Kind : std::uint16_t {
     // ---- Of a client
-    hello = 1,  ///< magic (32), version (16), channel (16), session: of the news, else 0
-    read,       ///< offset, bytes (32); data
-    write,      ///< offset, data to the end; no answer
-    send,       ///< node or -1 (32), number (32), value (32); no answer
-    accept,     ///< numbers of interrupts; done
-    flush,      ///< nanoseconds; number, what rmem_flush returns
-    counter,    ///< its name to the end; number
-    is_alive,   ///< rank (32); number
-    is_member,  ///< number
-    map,        ///< offset, bytes: whole pages; done, and shown as news
+    hello = 1,   ///< magic (32), version (16), channel (16), session: of the news, else 0
+    read,        ///< offset, bytes (32); data
+    write,       ///< offset, data to the end; no answer
+    send,        ///< node or -1 (32), number (32), value (32); no answer
+    accept,      ///< numbers of interrupts; done
+    flush,       ///< nanoseconds; number, what rmem_flush returns
+    counter,     ///< its name to the end; number
+    is_alive,    ///< rank (32); number
+    is_member,   ///< number
+    map,         ///< offset, bytes: whole pages; done, and shown as news
+    write_part,  ///< offset of a word, value (32), which of its bytes (32); no answer
     // ---- Of the server, as answers
     welcome = 64,  ///< as Welcome
     done,

@@ -124,6 +124,17 @@ int rmem_write_word(rmem_node* node, size_t offset, uint32_t value) {
         return client.write(offset, std::as_bytes(std::span(&value, 1)));
     });
 }
+int rmem_write_part(rmem_node* node, size_t offset, uint32_t value, unsigned bytes) {
+    return on_word(node, offset, [&](remote::Client& client) {
+        if (bytes > rmem::kWholeWord) {
+            return rmem::fail(RMEM_EINVAL,
+                              "more bytes than a word has; give a bit for each, at most 0xf");
+        }
+        const auto part = static_cast<rmem::WordPart>(bytes);
+        if (part == 0) return static_cast<int>(RMEM_OK);
+        return client.write(offset, std::as_bytes(std::span(&value, 1)), part);
+    });
+}
 int rmem_flush(rmem_node* node, int64_t timeout_ns) {
     return on_client(node, [&](remote::Client& client) { return client.flush(timeout_ns); });
 }

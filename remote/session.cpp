@@ -3,6 +3,7 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/wait_for_room.hpp"
+#include "rmem/base/word_block.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxMaps = 1024;  ///< that are not shown yet
 
 bool has_answer(Kind kind) {
-    return kind != Kind::write && kind != Kind::send;
+    return kind != Kind::write && kind != Kind::write_part && kind != Kind::send;
 }
 
 bool is_whole_word(std::uint64_t offset, std::size_t bytes) {
@@ -105,6 +106,7 @@ Session::Step Session::make(const Frame& frame, std::int64_t now_ns) {
     switch (kind_of(frame)) {
         case Kind::read: return read(fields);
         case Kind::write: return write(fields, now_ns);
+        case Kind::write_part: return write_part(fields, now_ns);
         case Kind::send: return send(fields, now_ns);
         case Kind::accept: return accept(fields);
         case Kind::flush: return flush(fields, now_ns);
@@ -190,6 +192,20 @@ Session::Step Session::write(FieldReader fields, std::int64_t now_ns) {
     ++writes_;
     // Of one that has failed, too: the next look takes it back.
     client_has(offset, data);
+    return step;
+}
+
+Session::Step Session::write_part(FieldReader fields, std::int64_t now_ns) {
+    const auto offset = fields.take<std::uint64_t>();
+    const auto value = fields.take<std::uint32_t>();
+    const auto part = fields.take<std::uint32_t>();
+    if (!fields.is_whole() || part > rmem::kWholeWord) return Step::broken;
+    const Step step = put(rmem_write_part(node_, offset, value, part), now_ns);
+    if (step != Step::done) return step;
+    ++writes_;
+    rmem::for_each_run(
+        static_cast<rmem::WordPart>(part), std::as_bytes(std::span(&value, 1)),
+        [&](std::size_t at, std::span<const std::byte> bytes) { client_has(offset + at, bytes); });
     return step;
 }
 

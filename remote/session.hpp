@@ -125,6 +125,7 @@ private:
     [[nodiscard]] Step make(const Frame& frame, std::int64_t now_ns);
     [[nodiscard]] Step read(FieldReader fields);
     [[nodiscard]] Step write(FieldReader fields, std::int64_t now_ns);
+    [[nodiscard]] Step write_part(FieldReader fields, std::int64_t now_ns);
     [[nodiscard]] Step send(FieldReader fields, std::int64_t now_ns);
     [[nodiscard]] Step accept(FieldReader fields);
     [[nodiscard]] Step flush(FieldReader fields, std::int64_t now_ns);

@@ -3,12 +3,14 @@
 
 #include "remote/protocol.hpp"
 #include "rmem/base/check.hpp"
+#include "rmem/base/word_block.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace remote {
 
@@ -79,7 +81,7 @@ void View::collect(std::uint64_t offset, std::uint64_t bytes, const Send& send) 
     }
 }
 
-/// Each stretch of words that differ is a write.
+/// Each stretch of words that differ is a write, and each word that differs in part.
 void View::collect_page(std::uint64_t page, const Send& send) {
     const std::uint64_t first = page * kPageBytes;
     if (std::memcmp(word_at(first), twin_at(first), kPageBytes) == 0) return;
@@ -88,20 +90,24 @@ void View::collect_page(std::uint64_t page, const Send& send) {
     std::uint32_t* const words = word_at(first);
     std::uint32_t* const twins = twin_at(first);
     for (std::size_t i = 0; i < kWords; ++i) found[i] = load(&words[i]);
-    for (std::size_t i = 0; i < kWords; ++i) {
-        const std::size_t from = i;
-        while (i < kWords && found[i] != twins[i]) ++i;
-        if (i == from) continue;
-        std::copy(found.begin() + from, found.begin() + i, twins + from);
-        const std::uint64_t at = first + from * kWordBytes;
-        const std::uint64_t number = send(at, std::as_bytes(std::span(twins + from, i - from)));
+    const auto part_at = [&](std::size_t word) {
+        return rmem::differing_part(found[word], twins[word]);
+    };
+    for (std::size_t from = 0, end = 0; from < kWords; from = end) {
+        while (end < kWords && part_at(end) == rmem::kWholeWord) ++end;
+        const rmem::WordPart part = end == from ? part_at(end++) : rmem::kWholeWord;
+        if (part == 0) continue;
+        std::copy(found.begin() + from, found.begin() + end, twins + from);
+        const std::uint64_t number = send(first + from * kWordBytes,
+                                          std::as_bytes(std::span(twins + from, end - from)), part);
         note(number);
-        for (std::size_t word = from; word < i; ++word)
+        for (std::size_t word = from; word < end; ++word)
             number_at(first + word * kWordBytes) = number;
     }
 }
 
-void View::wrote(std::uint64_t offset, std::span<const std::byte> data, std::uint64_t number) {
+void View::wrote(std::uint64_t offset, std::span<const std::byte> data, std::uint64_t number,
+                 rmem::WordPart part) {
     RMEM_CHECK(is_within(offset, data.size()));
     note(number);
     for (std::size_t i = 0; i < data.size();) {
@@ -111,7 +117,10 @@ void View::wrote(std::uint64_t offset, std::span<const std::byte> data, std::uin
             continue;
         }
         number_at(at) = number;
-        if (at % kWordBytes == 0 && data.size() - i >= kWordBytes) {
+        if (part != rmem::kWholeWord && (part >> i & 1) == 0) {
+            ++i;
+        } else if (part == rmem::kWholeWord && at % kWordBytes == 0 &&
+                   data.size() - i >= kWordBytes) {
             std::memcpy(twin_at(at), data.data() + i, kWordBytes);
             std::atomic_ref(*word_at(at)).store(*twin_at(at), kRelaxed);
             i += kWordBytes;
@@ -131,10 +140,13 @@ void View::changed(std::uint64_t offset, std::span<const std::byte> words, std::
         if (number_at(at) > known) continue;
         std::uint32_t value = 0;
         std::memcpy(&value, words.data() + i, kWordBytes);
-        std::uint32_t before = *twin_at(at);
-        *twin_at(at) = value;
-        // Fails where the program has stored meanwhile.
-        std::atomic_ref(*word_at(at)).compare_exchange_strong(before, value, kRelaxed);
+        const std::uint32_t before = std::exchange(*twin_at(at), value);
+        const std::atomic_ref word(*word_at(at));
+        std::uint32_t seen = word.load(kRelaxed);
+        // Bytes that the program has stored meanwhile stay.
+        while (!word.compare_exchange_weak(
+            seen, rmem::with_part(value, seen, rmem::differing_part(seen, before)), kRelaxed)) {
+        }
     }
 }
 

@@ -15,6 +15,8 @@
 /// Thread safety: one call at a time; the program loads and stores at any time.
 /// Units: bytes; offsets are those of the memory.
 
+#include "rmem/base/word_block.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -27,8 +29,10 @@ namespace remote {
 
 class View {
 public:
-    /// Sends a store; returns how many own writes there were, with it; 0: it could not be sent.
-    using Send = std::function<std::uint64_t(std::uint64_t offset, std::span<const std::byte>)>;
+    /// Sends a store of words, or of a part of one; returns how many own writes there were, with
+    /// it; 0: it could not be sent.
+    using Send = std::function<std::uint64_t(std::uint64_t offset, std::span<const std::byte> words,
+                                             rmem::WordPart part)>;
 
     /// Throws std::bad_alloc.
     explicit View(std::size_t memory_bytes);
@@ -40,7 +44,9 @@ public:
     /// The program's stores to what is mapped of this range.
     void collect(std::uint64_t offset, std::uint64_t bytes, const Send& send);
     /// A call of the program's has written, as its own write number `number`.
-    void wrote(std::uint64_t offset, std::span<const std::byte> data, std::uint64_t number);
+    /// `part`: of the word that the data is.
+    void wrote(std::uint64_t offset, std::span<const std::byte> data, std::uint64_t number,
+               rmem::WordPart part = rmem::kWholeWord);
     /// The node tells of whole words, and had then made `known` of the own writes.
     void changed(std::uint64_t offset, std::span<const std::byte> words, std::uint64_t known);
 

@@ -6,7 +6,7 @@
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/link/sim/card.hpp"
 #include "rmem/link/udp/memory.hpp"
-#include "rmem/link/whole_words.hpp"
+#include "rmem/link/write_bytes.hpp"
 #include "rmem/node_impl.hpp"
 #include "rmem/ring/join_notice.hpp"
 #include "rmem/ring/joining.hpp"
@@ -152,16 +152,20 @@ WriteResult Node::Impl::write(C& card, std::size_t offset, const std::byte* from
     check_range(offset, bytes);
     if (bytes == 0) return WriteResult::ok;
     if (!card.room(bytes + kCompletedBytes)) return refusal();
-    write_whole_words(card, bank_, offset, from, bytes);
+    write_bytes(card, offset, from, bytes);
     card.commit();
     return WriteResult::ok;
 }
 
-WriteResult Node::Impl::write_word(std::size_t offset, std::uint32_t value) {
+WriteResult Node::Impl::write_part(std::size_t offset, std::uint32_t value, WordPart part) {
     const auto held = hold();
-    if (card_->write_word_at_once(offset, value)) return WriteResult::ok;
+    if (card_->write_at_once(offset, value, part)) return WriteResult::ok;
     if (!card_->room(kWordBytes)) return refusal();
-    card_->write(offset, &value, kWordBytes);
+    if (part == kWholeWord) {
+        card_->write(offset, &value, kWordBytes);
+    } else {
+        card_->write_part(offset, value, part);
+    }
     card_->commit();
     return WriteResult::ok;
 }
@@ -319,6 +323,13 @@ void Node::read(std::size_t offset, void* to, std::size_t bytes) {
 }
 
 WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes) {
+    if (impl_->store_bytes(offset, from, bytes)) return WriteResult::ok;
+    if (const std::size_t inside = offset % kWordBytes;
+        inside + bytes <= kWordBytes && bytes != 0) {
+        impl_->check_range(offset, bytes);
+        return impl_->write_part(offset - inside, word_with(from, inside, bytes),
+                                 part_of_word(inside, bytes));
+    }
     const auto held = impl_->hold();
     return impl_->with_card([&](auto& card) {
         return impl_->write(card, offset, static_cast<const std::byte*>(from), bytes);
@@ -343,8 +354,7 @@ WriteResult Node::write_group(std::span<const GroupedWrite> writes) {
     if (bytes == 0) return WriteResult::ok;
     if (!card.room(bytes)) return impl_->refusal();
     for (const GroupedWrite& write : writes) {
-        write_whole_words(card, impl_->bank(), write.offset,
-                          static_cast<const std::byte*>(write.from), write.bytes);
+        write_bytes(card, write.offset, static_cast<const std::byte*>(write.from), write.bytes);
     }
     card.commit();
     return WriteResult::ok;
@@ -383,7 +393,16 @@ WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
     if (impl_->store_word(offset, value)) [[likely]]
         return WriteResult::ok;
     impl_->check_word(offset);
-    return impl_->write_word(offset, value);
+    return impl_->write_part(offset, value, kWholeWord);
+}
+
+WriteResult Node::write_part(std::size_t offset, std::uint32_t value, WordPart part) {
+    impl_->check_word(offset);
+    if ((part & kWholeWord) != part) {
+        throw Error(Errc::invalid_argument,
+                    "more bytes than a word has; give a bit for each, at most 0xf");
+    }
+    return part == 0 ? WriteResult::ok : impl_->write_part(offset, value, part);
 }
 
 bool Node::flush(Deadline deadline) {

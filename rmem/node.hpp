@@ -10,12 +10,12 @@
 /// Contract
 ///   Reads are loads from the own bank. `write` stores into the own bank and hands the write to the
 ///   link. Every other node sees one node's writes in program order; writes of different nodes may
-///   arrive in different orders at different nodes, and two writers of one word may leave banks
+///   arrive in different orders at different nodes, and two writers of one byte may leave banks
 ///   that differ: that is the hardware. Inside one write there is no order: a flag is a write of
 ///   its own.
-///   Only whole words travel: a write of part of a word sends the word as the own bank has it, as
-///   the card does, so neighbours in one word belong to one writer.
-///   (On replicated links with write-me-last, flush between two writes to parts of one word.)
+///   A write of part of a word stores these bytes everywhere, so the bytes of a word may be several
+///   nodes'. Under a profile of cards that send whole words (SCRAMNet's: words=whole) the rest of
+///   the word goes along as the own bank has it: then they belong to one writer.
 ///   `write` never blocks forever: a full outbound queue is `WriteResult::again`, nothing written.
 ///   On link udp the others may have dropped the node (it was away for too long, or in the part of
 ///   a ring that did not stand), or its daemon may have ended: then a write is
@@ -139,6 +139,8 @@ public:
     void read(std::size_t offset, void* to, std::size_t bytes);  ///< the same, each word of it
     [[nodiscard]] WriteResult write(std::size_t offset, const void* from, std::size_t bytes);
     [[nodiscard]] WriteResult write_word(std::size_t offset, std::uint32_t value);
+    /// Some bytes of a word, as one write: a bit of `part` for each, the lowest for the first.
+    [[nodiscard]] WriteResult write_part(std::size_t offset, std::uint32_t value, WordPart part);
     /// Several writes, in that order and with one commit: there is room for all of them, or none is
     /// made. At most kMaxGrouped.
     [[nodiscard]] WriteResult write_group(std::span<const GroupedWrite> writes);

@@ -93,6 +93,20 @@ public:
         direct_->write_word(offset, value);
         return true;
     }
+    /// The same, of bytes within a word.
+    [[nodiscard, gnu::always_inline]] bool store_bytes(std::size_t offset, const void* from,
+                                                       std::size_t bytes) {
+        if (direct_ == nullptr) return false;
+        if (bytes == 1 && offset < size_) {
+            direct_->write_byte(offset, *static_cast<const std::uint8_t*>(from));
+            return true;
+        }
+        const std::size_t inside = offset % kWordBytes;
+        if (bytes - 1 >= kWordBytes - inside || offset > size_ - bytes) return false;
+        direct_->write_part(offset - inside, word_with(from, inside, bytes),
+                            part_of_word(inside, bytes));
+        return true;
+    }
     void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
     /// The number of the last publication. It begins anywhere: a writer that has died may have left
     /// numbers in others' banks that the own one does not show.
@@ -103,8 +117,9 @@ public:
     }
     template <class C>
     WriteResult write(C& card, std::size_t offset, const std::byte* from, std::size_t bytes);
-    /// Out of line: what a store on `direct` does needs no stack.
-    [[gnu::noinline]] WriteResult write_word(std::size_t offset, std::uint32_t value);
+    /// Of a word, or of bytes of it. Out of line: what a store on `direct` does needs no stack.
+    [[gnu::noinline]] WriteResult write_part(std::size_t offset, std::uint32_t value,
+                                             WordPart part);
     /// In the middle of a wait.
     template <class C>
     void give_way(C& card, CapturedStores::Hold& held, std::optional<std::size_t> awaited) {

@@ -59,6 +59,11 @@ int of_node(const rmem_node* node, Body&& body) noexcept {
     return on_node(node, [&](rmem::Node& n) { return code_of(n.write_word(offset, value)); });
 }
 
+[[gnu::noinline]] int write(rmem_node* node, std::size_t offset, const void* from,
+                            std::size_t bytes) {
+    return on_node(node, [&](rmem::Node& n) { return code_of(n.write(offset, from, bytes)); });
+}
+
 rmem_interrupt in_c(const rmem::Interrupt& i) {
     return {i.offset, i.value, i.origin, i.missed, static_cast<std::uint32_t>(i.kind), 0};
 }
@@ -162,13 +167,20 @@ int rmem_read(rmem_node* node, size_t offset, void* to, size_t bytes) {
 
 int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes) {
     if (from == nullptr && bytes != 0) return no_place("what is written");
-    return on_node(node, [&](rmem::Node& n) { return code_of(n.write(offset, from, bytes)); });
+    if (node != nullptr && rmem::Node::Impl::of(node->node).store_bytes(offset, from, bytes))
+        return RMEM_OK;
+    return write(node, offset, from, bytes);
 }
 
 int rmem_write_word(rmem_node* node, size_t offset, uint32_t value) {
     if (node != nullptr && rmem::Node::Impl::of(node->node).store_word(offset, value)) [[likely]]
         return RMEM_OK;
     return write_word(node, offset, value);
+}
+
+int rmem_write_part(rmem_node* node, size_t offset, uint32_t value, unsigned bytes) {
+    const auto part = static_cast<rmem::WordPart>(std::min<unsigned>(bytes, UINT8_MAX));
+    return on_node(node, [&](rmem::Node& n) { return code_of(n.write_part(offset, value, part)); });
 }
 
 int rmem_publish(rmem_node* node, size_t offset, const void* from, size_t bytes) {

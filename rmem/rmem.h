@@ -13,11 +13,12 @@
  *
  * Order         Every other node sees one node's writes in the order in which they were made.
  *               Writes of different nodes may arrive in different orders at different nodes, and
- *               two writers of one word may leave banks that differ: that is the hardware. Inside
+ *               two writers of one byte may leave banks that differ: that is the hardware. Inside
  *               one write there is no order: a flag is a write of its own.
  * Words         The unit is a word of 4 bytes at a multiple of 4, which is never seen in part. A
- *               write of part of a word sends the word as the own bank has it, so neighbours in
- *               one word belong to one writer.
+ *               write of part of a word stores these bytes everywhere, so the bytes of a word may
+ *               have several writers; under the timing of a card that sends whole words (words=
+ *               in rmem(7)) the rest goes along as the own bank has it.
  * Room          A write never waits: where the outbound queue is full it is RMEM_EAGAIN, and
  *               nothing is written. Call rmem_poll and try again.
  * Waiting       Times are nanoseconds from the call on: 0 or less is now, RMEM_FOREVER no limit.
@@ -129,6 +130,9 @@ RMEM_API int rmem_read(rmem_node* node, size_t offset, void* to, size_t bytes);
 
 RMEM_API int rmem_write(rmem_node* node, size_t offset, const void* from, size_t bytes);
 RMEM_API int rmem_write_word(rmem_node* node, size_t offset, uint32_t value);
+/* Some bytes of the word at `offset`, of `value`, as one write: a bit of `bytes` for each, 1 for
+ * that at `offset`, 8 for that at `offset` + 3. */
+RMEM_API int rmem_write_part(rmem_node* node, size_t offset, uint32_t value, unsigned bytes);
 
 /* Publishes a value of any size, for readers that never see it in part, and reads it. At `offset`
  * are RMEM_PUBLISHED_BYTES(bytes): a word with the number of the publication, the value from

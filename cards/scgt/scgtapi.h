@@ -20,9 +20,8 @@
  * Order         Other nodes see what one node writes in its order, and an interrupt after the data
  *               of its call. Within a transfer of several words: a DMA's last word shows last, the
  *               words before it in any order; a PIO's words show in theirs.
- * Words         The unit is a word of 4 bytes. A PIO of 8 or 16 bits sends the whole word, as the
- *               own memory has it: neighbours in one word belong to one writer. (Cards of this
- *               series send single bytes.)
+ * Words         The unit is a word of 4 bytes, which is never seen in part. A PIO of 8 or 16 bits,
+ *               or a store of as many, sends these bytes: others may own the rest of the word.
  * Plain stores  through the pointer of scgtMapMem travel; what they cost: rmem_stores(3).
  * Settings      belong to the process, and not to the node. Those that a node in software cannot
  *               have are refused: SCGT_CALL_UNSUPPORTED (scgt(7) has the table).

@@ -10,15 +10,19 @@
 /// it may move bytes.
 ///
 /// The shared side is at a multiple of the word, the other at any address; `bytes` is whole words.
+/// What is less than a word says which bytes of it: others may store the rest at the same time.
 /// Thread safety: that is the point.
 
 #include "rmem/base/limits.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #if defined(__SANITIZE_THREAD__)
 #define RMEM_WORD_BY_WORD 1
@@ -82,6 +86,87 @@ using LaneWords [[gnu::vector_size(kLaneBytes), gnu::may_alias]] = std::uint32_t
     reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
 }
 
+constexpr WordPart part_of_word(std::size_t first, std::size_t bytes) noexcept {
+    return static_cast<WordPart>(((1U << bytes) - 1) << first & kWholeWord);
+}
+/// The bytes in which two words differ.
+inline WordPart differing_part(std::uint32_t a, std::uint32_t b) noexcept {
+    const auto bytes = std::bit_cast<std::array<std::uint8_t, kWordBytes>>(a ^ b);
+    unsigned part = 0;
+    for (unsigned i = 0; i < kWordBytes; ++i) part |= (bytes[i] != 0 ? 1U : 0U) << i;
+    return static_cast<WordPart>(part);
+}
+/// Calls visit(offset in them, bytes) for each run of those bytes of words that a write has: of all
+/// words, or of the part of one.
+template <class Visit>
+void for_each_run(WordPart part, std::span<const std::byte> words, Visit visit) {
+    if (part == kWholeWord) return visit(std::size_t{0}, words);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::size_t first = i;
+        while (i < words.size() && (part >> i & 1) != 0) ++i;
+        if (i != first) visit(first, words.subspan(first, i - first));
+    }
+}
+/// `value` where `part` has bytes, `rest` elsewhere.
+inline std::uint32_t with_part(std::uint32_t rest, std::uint32_t value, WordPart part) noexcept {
+    std::array<std::uint8_t, kWordBytes> bytes;
+    for (unsigned i = 0; i < kWordBytes; ++i) bytes[i] = (part >> i & 1U) != 0 ? 0xFF : 0;
+    const auto mask = std::bit_cast<std::uint32_t>(bytes);
+    return (rest & ~mask) | (value & mask);
+}
+
+/// How far left a number of that many bytes lies in a word, from the word's byte `first` on.
+constexpr std::size_t shift_in_word(std::size_t first, std::size_t bytes) noexcept {
+    const bool is_little = std::endian::native == std::endian::little;
+    return 8 * (is_little ? first : kWordBytes - first - bytes);
+}
+/// The word that has these bytes from its byte `first` on, and zeros beside them.
+[[gnu::always_inline]] inline std::uint32_t word_with(const void* from, std::size_t first,
+                                                      std::size_t bytes) noexcept {
+    const auto number = [from, first](auto value, std::size_t at) {
+        std::memcpy(&value, static_cast<const std::byte*>(from) + at, sizeof value);
+        return std::uint32_t{value} << shift_in_word(first + at, sizeof value);
+    };
+    if (bytes == 1) return number(std::uint8_t{}, 0);
+    if (bytes == 2) return number(std::uint16_t{}, 0);
+    if (bytes == 3) return number(std::uint16_t{}, 0) | number(std::uint8_t{}, 2);
+    return number(std::uint32_t{}, 0);
+}
+
+/// Stores a byte into shared memory.
+[[gnu::always_inline]] inline void store_byte(std::byte* to, std::uint8_t value) noexcept {
+    // (5) - this release-store synchronizes-with the acquire-load (2) of a reader
+    reinterpret_cast<std::atomic<std::uint8_t>*>(to)->store(value, std::memory_order_release);
+}
+
+/// Stores a part of a word into shared memory. None of its bytes is seen without the others, and no
+/// store of somebody else beside it is undone.
+[[gnu::always_inline]] inline void store_part(std::byte* to, std::uint32_t value,
+                                              WordPart part) noexcept {
+    const auto store = [&]<class T>(T, std::size_t first) {
+        // (3) - this release-store synchronizes-with the acquire-load (2) of a reader
+        reinterpret_cast<std::atomic<T>*>(to + first)
+            ->store(static_cast<T>(value >> shift_in_word(first, sizeof(T))),
+                    std::memory_order_release);
+    };
+    switch (part) {
+        case part_of_word(0, 1): return store(std::uint8_t{}, 0);
+        case part_of_word(1, 1): return store(std::uint8_t{}, 1);
+        case part_of_word(2, 1): return store(std::uint8_t{}, 2);
+        case part_of_word(3, 1): return store(std::uint8_t{}, 3);
+        case part_of_word(0, 2): return store(std::uint16_t{}, 0);
+        case part_of_word(2, 2): return store(std::uint16_t{}, 2);
+        default: break;
+    }
+    auto& word = *reinterpret_cast<std::atomic<std::uint32_t>*>(to);
+    // relaxed is enough, here and where the exchange fails: it is only compared
+    std::uint32_t before = word.load(std::memory_order_relaxed);
+    // (4) - this release-exchange synchronizes-with the acquire-load (2) of a reader
+    while (!word.compare_exchange_weak(before, with_part(before, value, part),
+                                       std::memory_order_release, std::memory_order_relaxed)) {
+    }
+}
+
 /// Stores a block into shared memory.
 inline void store_block(std::byte* to, const void* from, std::size_t bytes) noexcept {
     const auto* source = static_cast<const std::byte*>(from);
@@ -118,7 +203,8 @@ inline void store_block(std::byte* to, const void* from, std::size_t bytes) noex
 inline void load_block(void* to, const std::byte* from, std::size_t bytes) noexcept {
     auto* target = static_cast<std::byte*>(to);
     const auto word = [&](std::size_t at) {
-        // (2) - this acquire-load synchronizes-with the release-store (1)
+        // (2) - this acquire-load synchronizes-with the release-stores (1), (3) and (5), and the
+        // release-exchange (4)
         const std::uint32_t value =
             reinterpret_cast<const std::atomic<std::uint32_t>*>(from + at)->load(
                 std::memory_order_acquire);

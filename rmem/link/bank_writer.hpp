@@ -47,15 +47,16 @@ public:
 
     std::uint32_t load(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores
-        // rmem/base/word_block.hpp (1), rmem/link/udp/engine_work.cpp (3),
-        // rmem/link/udp/roster.cpp (3), and of a person's tools/watch/outside_write.cpp (1),
-        // tools/watch/outside_write.cpp (2) and tools/watch/outside_write.cpp (3)
+        // rmem/base/word_block.hpp (1), rmem/link/udp/engine_work.cpp (3) and
+        // rmem/link/udp/roster.cpp (3)
         return word(offset).load(std::memory_order_acquire);
     }
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
     std::byte* own(std::size_t offset) const noexcept { return bank_ + offset; }
 
     void write(std::size_t offset, const void* from, std::size_t bytes);
+    /// Bytes of a word, at the word's offset.
+    void write_part(std::size_t offset, std::uint32_t value, WordPart part);
     void publish(std::size_t offset, std::size_t bytes) {
         forward(offset, bank_ + offset, (bytes + kWordBytes - 1) / kWordBytes);
     }
@@ -64,6 +65,11 @@ public:
         const Applying applying(applier_, offset, words);
         link().send(offset, from, words, link().mark_of(offset, words * kWordBytes));
         unannounced_ = true;
+    }
+    /// As forward(), bytes of a word.
+    void forward_part(std::size_t offset, std::uint32_t value, WordPart part) {
+        const Applying applying(applier_, offset, 1);
+        send_part(offset, value, part, link().mark_of(offset, kWordBytes));
     }
     void post_word(std::size_t offset, std::uint32_t value) {
         write_words(offset, &value, 1);
@@ -152,6 +158,7 @@ private:
         return (me_last_ ? LogRecord::kMeLast : 0) | link().mark_of(offset, bytes);
     }
     void write_words(std::size_t offset, const void* from, std::size_t words);
+    void send_part(std::size_t offset, std::uint32_t value, WordPart part, std::uint32_t flags);
     void write_changed(std::size_t offset, const void* from, std::size_t words);
     /// Into the own bank, and on their way.
     template <std::uint32_t kFlags = 0>
@@ -197,6 +204,29 @@ void BankWriter<Link>::post(std::size_t offset, const std::uint32_t* words, std:
     if (!link().is_heard()) return;
     pass<LogRecord::kFlagFirst>(offset, words, count);
     link().announce();
+}
+
+template <class Link>
+void BankWriter<Link>::write_part(std::size_t offset, std::uint32_t value, WordPart part) {
+    if (!link().is_heard()) return;
+    if (filter_ && with_part(load(offset), value, part) == load(offset) &&
+        link().mark_of(offset, kWordBytes) == 0)
+        return counters_.add(LinkCounter::writes_filtered);
+    const Applying applying(applier_, offset, 1);
+    if (!me_last_) own_bank_.store_part(offset, value, part, applying.any_twin());
+    send_part(offset, value, part, flags_of(offset, kWordBytes));
+}
+
+/// A card that sends whole words takes the rest from its memory.
+template <class Link>
+void BankWriter<Link>::send_part(std::size_t offset, std::uint32_t value, WordPart part,
+                                 std::uint32_t flags) {
+    if (ring_.config().timing.whole_words != 0) {
+        value = with_part(load(offset), value, part);
+        part = kWholeWord;
+    }
+    link().send(offset, &value, 1, flags | LogRecord::flags_of(part));
+    unannounced_ = true;
 }
 
 /// The data filter: sends the runs of words that change.

@@ -4,11 +4,13 @@
 /// The part of a Node that differs by link: its card.
 ///
 /// A card has joined its ring when it is made, and leaves it when it is destroyed. Offsets and
-/// sizes are whole words inside the user's memory: Node has checked and completed them.
+/// sizes are whole words inside the user's memory, which Node has checked; what is less than a word
+/// is a part of one.
 /// Thread safety: `before_load`, `poll`, `give_way` and `take` from any thread, the rest from the
 /// node's own.
 
 #include "rmem/base/histogram.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/ring/bound_violation.hpp"
 #include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/ring.hpp"
@@ -67,12 +69,15 @@ public:
     /// Whether writes of `bytes` bytes in all can be taken now.
     [[nodiscard]] virtual bool room(std::size_t bytes) = 0;
     virtual void write(std::size_t offset, const void* from, std::size_t bytes) = 0;
-    /// A word, with its room and commit, where the link has a short way for it just now. False:
-    /// nothing was written.
-    [[nodiscard]] virtual bool write_word_at_once(std::size_t, std::uint32_t) { return false; }
+    /// Bytes of the word at the offset.
+    virtual void write_part(std::size_t offset, std::uint32_t value, WordPart part) = 0;
+    /// Bytes of a word, or all, with their room and commit, where the link has a short way for them
+    /// just now. False: nothing was written.
+    [[nodiscard]] virtual bool write_at_once(std::size_t, std::uint32_t, WordPart) { return false; }
     /// Words that the bank has already, by a store of the program, go to the others. Not on
     /// `direct`, where they have them.
     virtual void forward(std::size_t, const void*, std::size_t) {}
+    virtual void forward_part(std::size_t, std::uint32_t, WordPart) {}
     /// Wakes ranks that may wait for these writes.
     virtual void commit() = 0;
     /// Writes a register, and commits; there is room for it.

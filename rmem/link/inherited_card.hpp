@@ -28,6 +28,7 @@ public:
     std::byte* bank() const override { return parents_.bank(); }
     bool room(std::size_t) override { refuse(); }
     void write(std::size_t, const void*, std::size_t) override { refuse(); }
+    void write_part(std::size_t, std::uint32_t, WordPart) override { refuse(); }
     void commit() override { refuse(); }
     void send(unsigned, const SentInterrupt&) override { refuse(); }
     bool flush(Deadline) override { refuse(); }

@@ -41,20 +41,21 @@ public:
         return memory_.room(bytes);
     }
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
-        if (!me_last_ && !filter_) return memory_.write(offset, from, bytes);
-        memory_.set_write_me_last(me_last_);  // the node's alone, not of its process's messages
-        memory_.set_data_filter(filter_);
-        memory_.write(offset, from, bytes);
-        memory_.set_write_me_last(false);
-        memory_.set_data_filter(false);
+        with_options([&] { memory_.write(offset, from, bytes); });
     }
-    bool write_word_at_once(std::size_t offset, std::uint32_t value) override {
-        if constexpr (requires { memory_.write_word_at_once(offset, value); })
-            return !me_last_ && !filter_ && memory_.write_word_at_once(offset, value);
+    void write_part(std::size_t offset, std::uint32_t value, WordPart part) override {
+        with_options([&] { memory_.write_part(offset, value, part); });
+    }
+    bool write_at_once(std::size_t offset, std::uint32_t value, WordPart part) override {
+        if constexpr (requires { memory_.write_at_once(offset, value, part); })
+            return !me_last_ && !filter_ && memory_.write_at_once(offset, value, part);
         return false;
     }
     void forward(std::size_t offset, const void* from, std::size_t bytes) override {
         memory_.forward(offset, from, bytes / kWordBytes);
+    }
+    void forward_part(std::size_t offset, std::uint32_t value, WordPart part) override {
+        memory_.forward_part(offset, value, part);
     }
     void commit() override { memory_.commit(); }
     bool flush(Deadline deadline) override { return memory_.flush(deadline); }
@@ -84,6 +85,16 @@ public:
     }
 
 private:
+    /// They are the node's alone, not of its process's messages.
+    template <class Write>
+    void with_options(Write write) {
+        if (!me_last_ && !filter_) return write();
+        memory_.set_write_me_last(me_last_);
+        memory_.set_data_filter(filter_);
+        write();
+        memory_.set_write_me_last(false);
+        memory_.set_data_filter(false);
+    }
     static InterruptSource* source_of(M& memory) noexcept {
         if constexpr (requires { memory.interrupt_source(); }) return memory.interrupt_source();
         return nullptr;

@@ -200,8 +200,8 @@ bool can_be(const RecordedWrite& write, const RingConfig& config) noexcept {
     const bool missed = (write.flags & RecordedWrite::kMissed) != 0;
     return write.node < config.nodes && write.rank < config.ranks && is_time(write.time_ns) &&
            bytes % kWordBytes == 0 && bytes <= kMaxRecordedBytes && (bytes == 0) == missed &&
-           write.offset % kWordBytes == 0 && write.offset <= config.bank_bytes() &&
-           bytes <= config.bank_bytes() - write.offset;
+           (write.part() == kWholeWord || bytes == kWordBytes) && write.offset % kWordBytes == 0 &&
+           write.offset <= config.bank_bytes() && bytes <= config.bank_bytes() - write.offset;
 }
 
 void put_record(std::byte* to, const RecordedWrite& write, std::int32_t time) noexcept {

@@ -16,7 +16,7 @@
 
 namespace rmem::recording_format {
 
-inline constexpr std::uint32_t kVersion = 2;        ///< which is written
+inline constexpr std::uint32_t kVersion = 3;        ///< which is written
 inline constexpr std::uint32_t kOldestVersion = 1;  ///< which is read
 inline constexpr std::size_t kFileHeaderBytes = 320;
 inline constexpr std::size_t kBlockHeaderBytes = 48;

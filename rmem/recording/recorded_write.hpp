@@ -7,6 +7,7 @@
 /// Thread safety: values. Units: bytes, nanoseconds; times of writes are of the recording host's
 /// CLOCK_MONOTONIC.
 
+#include "rmem/base/word_block.hpp"
 #include "rmem/ring/config.hpp"
 
 #include <cstddef>
@@ -36,6 +37,7 @@ struct RecordedWrite {
         16;  ///< seen by a look at that time: the writer is unknown
     static constexpr std::uint16_t kApplied = 32;  ///< delay_ns says when it was in the bank
     static constexpr std::uint16_t kMore = 64;     ///< the rank's next write is of the same commit
+    static constexpr unsigned kPartShift = 8;  ///< above it: which bytes of its one word, 0: all
 
     std::int64_t time_ns = 0;
     unsigned node = 0;
@@ -45,6 +47,16 @@ struct RecordedWrite {
     std::span<const std::byte> words;  ///< whole words, as they lie in the bank; none with kMissed
     std::uint32_t delay_ns =
         0;  ///< with kApplied: from time_ns until it was in the recording node's bank, or sent
+
+    static constexpr std::uint16_t flags_of(WordPart part) noexcept {
+        return part == kWholeWord ? std::uint16_t{0}
+                                  : static_cast<std::uint16_t>(part << kPartShift);
+    }
+    /// Of its word, or its words; the rest of these is not specified.
+    constexpr WordPart part() const noexcept {
+        const auto part = static_cast<WordPart>(flags >> kPartShift & kWholeWord);
+        return part == 0 ? kWholeWord : part;
+    }
 };
 
 /// Longer writes are several records.

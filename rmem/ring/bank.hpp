@@ -29,6 +29,7 @@
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/ring.hpp"
+#include "rmem/ring/write_log.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -123,12 +124,36 @@ public:
         if (any_twin) [[unlikely]]
             store_into_twin(offset, &value, sizeof value);
     }
+    /// Bytes of a word.
+    void store_part(std::size_t offset, std::uint32_t value, WordPart part,
+                    bool any_twin) const noexcept {
+        rmem::store_part(bank_ + offset, value, part);
+        if (any_twin && has_in_twin(offset)) [[unlikely]]
+            rmem::store_part(twin_ + offset, value, part);
+    }
+    /// A write of one word, or of bytes of it, as logs have it.
+    void store_of_word(const LogRecord& record, std::uint32_t value, bool any_twin) const noexcept {
+        if (record.part() == kWholeWord) return store_word(record.offset, value, any_twin);
+        store_part(record.offset, value, record.part(), any_twin);
+    }
+    /// A write as logs have it.
+    void store(const LogRecord& record, const void* words, bool any_twin) const noexcept {
+        if (record.words == 1) {
+            std::uint32_t value = 0;
+            std::memcpy(&value, words, sizeof value);
+            return store_of_word(record, value, any_twin);
+        }
+        store(record.offset, words, record.words * kWordBytes, any_twin,
+              (record.flags & LogRecord::kFlagFirst) != 0);
+    }
 
 private:
-    void store_into_twin(std::size_t offset, const void* from, std::size_t bytes) const noexcept {
+    bool has_in_twin(std::size_t offset) const noexcept {
         // relaxed is enough: as in Applying
-        if (keeps_twin_->load(std::memory_order_relaxed) == 0 || offset >= user_bytes_) return;
-        store_block(twin_ + offset, from, bytes);
+        return keeps_twin_->load(std::memory_order_relaxed) != 0 && offset < user_bytes_;
+    }
+    void store_into_twin(std::size_t offset, const void* from, std::size_t bytes) const noexcept {
+        if (has_in_twin(offset)) store_block(twin_ + offset, from, bytes);
     }
 
     std::byte* bank_;

@@ -87,6 +87,10 @@ bool LogReader::load_words(const Entry& entry, std::uint32_t* to) const noexcept
 bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
     std::array<std::uint32_t, kMaxRecordWords> copy;
     if (!load_words(entry, copy.data())) return false;
+    if (entry.record.part() != kWholeWord) {
+        store_part(to, copy.front(), entry.record.part());
+        return true;
+    }
     store_block(to, copy.data(), entry.record.words * kWordBytes);
     return true;
 }

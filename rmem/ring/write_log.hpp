@@ -18,6 +18,7 @@
 /// Trust:    a reader bounds everything it finds by the log's size; see LogReader::Found.
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/ring/config.hpp"
 
 #include <atomic>
@@ -36,6 +37,7 @@ struct LogRecord {
     /// The words lie in the bank, and not here, until the record is reclaimed: for Role::engine.
     static constexpr std::uint32_t kInBank = 16;
     static constexpr std::uint32_t kFlagFirst = 32;  ///< its first word is stored last
+    static constexpr unsigned kPartShift = 8;  ///< above it: which bytes of its one word, 0: all
 
     std::int64_t written_ns = 0;
     std::uint64_t offset = 0;  ///< bytes, a multiple of the word
@@ -43,6 +45,15 @@ struct LogRecord {
     std::uint32_t flags = 0;
     std::uint32_t delay_ns = 0;      ///< injected: the card gets it later by this
     std::uint32_t queued_words = 0;  ///< in the transmit FIFO before it, at most
+
+    static constexpr std::uint32_t flags_of(WordPart part) noexcept {
+        return part == kWholeWord ? 0 : std::uint32_t{part} << kPartShift;
+    }
+    /// Of its word, or its words.
+    constexpr WordPart part() const noexcept {
+        const auto part = static_cast<WordPart>(flags >> kPartShift & kWholeWord);
+        return part == 0 ? kWholeWord : part;
+    }
 };
 
 inline constexpr std::size_t kLogUnitBytes = 32;
@@ -207,7 +218,7 @@ public:
     /// An entry's words, into private memory for as many. False if it was overwritten meanwhile
     /// (then some may be wrong).
     [[nodiscard]] bool load_words(const Entry& entry, std::uint32_t* to) const noexcept;
-    /// Stores an entry's words at `to`, none in part (rmem/base/word_block.hpp). False if it was
+    /// Stores an entry's words at `to`, none torn (rmem/base/word_block.hpp). False if it was
     /// overwritten meanwhile: then it stores none.
     [[nodiscard]] bool copy_words(const Entry& entry, std::byte* to) const noexcept;
 
@@ -288,7 +299,8 @@ inline LogReader::Found LogReader::peek(Entry& entry) noexcept {
         const bool is_in_bank = (entry.record.flags & LogRecord::kInBank) != 0;
         const bool fits =
             is_in_bank ? role_ == Role::engine : entry.record.words <= kMaxRecordWords;
-        const bool whole = entry.record.words >= 1 && fits && entry.next <= head_ &&
+        const bool has_part = entry.record.part() == kWholeWord || entry.record.words == 1;
+        const bool whole = entry.record.words >= 1 && fits && has_part && entry.next <= head_ &&
                            place_ + units <= area_.capacity();
         return whole ? Found::record : Found::corrupt;
     }

@@ -207,6 +207,9 @@ private:
     // -- memory (world_memory.cpp)
     void store(Process& process, std::size_t offset, const void* from, std::size_t bytes,
                OwnBank own = OwnBank::at_once);
+    void store_part(Process& process, std::size_t offset, std::uint32_t value, WordPart part,
+                    OwnBank own);
+    void begin_store(Process& process);
     void await_fifo(Process& process);
     [[nodiscard]] bool has_room(Process& process);
     void await_start(Process& process);
@@ -214,7 +217,7 @@ private:
     std::uint32_t fifo_words(const Process& process);
     std::int64_t room_at(const Process& process, std::uint32_t words);
     void send(Process& process, std::size_t offset, const std::byte* from, std::size_t bytes,
-              OwnBank own);
+              OwnBank own, WordPart part = kWholeWord);
     [[nodiscard]] bool spoil(Process& process, WriteInFlight& write, WireWrite& out);
     void note_lost(Node& origin, const WriteInFlight& write, LinkCounter why);
     void on_outcome(const WireOutcome& outcome);

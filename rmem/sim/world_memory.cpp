@@ -22,10 +22,7 @@ void World::store(Process& process, std::size_t offset, const void* from, std::s
     const auto* source = static_cast<const std::byte*>(from);
     for (std::size_t done = 0; done < bytes; done += piece) {
         const std::size_t part = std::min(piece, bytes - done);
-        process.clock_ns_ += cost;
-        if (++process.accesses_ >= process.fault_at_access_) run_access_actions(process);
-        settle(process);
-        await_fifo(process);
+        begin_store(process);
         if (own == OwnBank::at_return) {
             send(process, offset + done, source + done, part, own);
             continue;
@@ -34,6 +31,27 @@ void World::store(Process& process, std::size_t offset, const void* from, std::s
         if (to != source + done) std::memcpy(to, source + done, part);
         send(process, offset + done, to, part, own);
     }
+}
+
+void World::begin_store(Process& process) {
+    process.clock_ns_ += config_.host.store_ns;
+    if (++process.accesses_ >= process.fault_at_access_) run_access_actions(process);
+    settle(process);
+    await_fifo(process);
+}
+
+/// A card that sends whole words takes the rest from its memory.
+void World::store_part(Process& process, std::size_t offset, std::uint32_t value, WordPart part,
+                       OwnBank own) {
+    if (is_left_over(process)) return;
+    begin_store(process);
+    std::byte* const to = nodes_[process.node_].bank.data() + offset;
+    std::uint32_t whole = 0;
+    std::memcpy(&whole, to, sizeof whole);
+    whole = with_part(whole, value, part);
+    if (own == OwnBank::at_once) std::memcpy(to, &whole, sizeof whole);
+    if (config_.ring.timing.whole_words != 0) part = kWholeWord;
+    send(process, offset, reinterpret_cast<const std::byte*>(&whole), kWordBytes, own, part);
 }
 
 /// With hold-off, a card whose FIFO is full lets the host's store wait.
@@ -93,7 +111,7 @@ std::int64_t World::room_at(const Process& process, std::uint32_t words) {
 
 /// Hands the words in which these bytes lie to the wire, whole, as they are from there on.
 void World::send(Process& process, std::size_t offset, const std::byte* from, std::size_t bytes,
-                 OwnBank own) {
+                 OwnBank own, WordPart part) {
     const auto origin = static_cast<std::uint16_t>(process.node_);
     Node& node = nodes_[origin];
     const std::size_t words = (bytes + kWordBytes - 1) / kWordBytes;
@@ -106,6 +124,7 @@ void World::send(Process& process, std::size_t offset, const std::byte* from, st
     write.repeats = false;
     write.interrupts = node.interrupts && node.interrupts->is_marked(offset, write.bytes);
     write.shows_at_return = own == OwnBank::at_return;
+    write.part = part;
     write.data.assign(from, from + write.bytes);
     ++writes_;
     Counters& counters = *ranks_[process.rank_].link;
@@ -192,7 +211,7 @@ void World::finish_returned(const WireOutcome& outcome, const WriteInFlight& wri
     origin.finished = std::max(origin.finished, write.number);
     tell(EventKind::returned, outcome.node, &write, outcome.time_ns);
     if (!write.shows_at_return) return;
-    std::memcpy(origin.bank.data() + write.offset, write.data.data(), write.bytes);
+    write.store_into(origin.bank.data());
     wake_watchers(origin, write.offset, write.bytes, outcome.time_ns);
 }
 
@@ -206,7 +225,7 @@ void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
         }
         last = write.number;
     }
-    std::memcpy(node.bank.data() + write.offset, write.data.data(), write.bytes);
+    write.store_into(node.bank.data());
     ++arrivals_;
     node.link->add(LinkCounter::writes_applied);
     node.link->add(LinkCounter::bytes_applied, write.bytes);

@@ -10,6 +10,7 @@
 /// Thread safety: none. It allocates only while it grows to the load's size.
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/wire/queue.hpp"
 
 #include <cstddef>
@@ -29,7 +30,15 @@ struct WriteInFlight {
     bool interrupts = false;       ///< it carries the interrupt bit
     bool shows_at_return = false;  ///< the own bank has it only then: write-me-last
     bool repeats = false;          ///< a fault: it comes by again
+    WordPart part = kWholeWord;    ///< of its one word, if it has not all
     std::vector<std::byte> data;
+
+    void store_into(std::byte* bank) const {
+        for (std::size_t i = 0; part != kWholeWord && i < kWordBytes; ++i) {
+            if ((part >> i & 1) != 0) bank[offset + i] = data[i];
+        }
+        if (part == kWholeWord) std::memcpy(bank + offset, data.data(), bytes);
+    }
 };
 
 class WritesInFlight {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/stores/captured.hpp"
 
-#include "rmem/link/whole_words.hpp"
+#include "rmem/link/write_bytes.hpp"
 #include "rmem/ring/waiting/waiting.hpp"
 #include "rmem/stores/signal_chain.hpp"
 
@@ -60,14 +60,13 @@ void CapturedStores::end() noexcept {
 
 void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {
     captured_.add();
-    if (bytes == kWordBytes && offset % kWordBytes == 0) [[likely]] {
-        std::uint32_t value = 0;
-        std::memcpy(&value, from, sizeof value);
-        if (card_.write_word_at_once(offset, value)) [[likely]]
+    if (const std::size_t inside = offset % kWordBytes; inside + bytes <= kWordBytes) [[likely]] {
+        const WordPart part = part_of_word(inside, bytes);
+        if (card_.write_at_once(offset - inside, word_with(from, inside, bytes), part)) [[likely]]
             return;
     }
     if (!await_room(bytes + kCompletedBytes)) return keep_here(offset, from, bytes);
-    write_whole_words(card_, bank_, offset, from, bytes);
+    write_bytes(card_, offset, from, bytes);
     card_.commit();
 }
 
@@ -96,14 +95,20 @@ std::size_t CapturedStores::forward(std::span<const stores::StoredWords> stored)
     // The thread that is inside may wait for the caller, in a handler of a signal that stores.
     if (!lock_.try_as_guest(kLongestHoldNs)) return 0;
     std::size_t done = 0;
-    for (const auto& [offset, data] : stored) {
+    for (const auto& [offset, data, part] : stored) {
         if (!card_.room(data.size())) card_.poll();
         if (card_.is_member()) {
             if (!card_.room(data.size())) {
                 counters_.add(LinkCounter::stores_held_off);
                 break;
             }
-            card_.forward(offset, data.data(), data.size());
+            if (part == kWholeWord) {
+                card_.forward(offset, data.data(), data.size());
+            } else {
+                std::uint32_t value = 0;
+                std::memcpy(&value, data.data(), sizeof value);
+                card_.forward_part(offset, value, part);
+            }
             captured_.add(data.size() / kWordBytes);
         } else {
             complain_of_end();
@@ -168,6 +173,9 @@ void CapturedStores::send_deferred() noexcept {
         void write(std::size_t offset, const void* from, std::size_t bytes) const {
             card.forward(offset, from, bytes);
         }
+        void write_part(std::size_t offset, std::uint32_t value, WordPart part) const {
+            card.forward_part(offset, value, part);
+        }
     } forwarding{card_};
     while (has_deferred()) {
         // relaxed is enough: as in has_deferred()
@@ -175,7 +183,7 @@ void CapturedStores::send_deferred() noexcept {
         const Deferred& one = deferred_[head % deferred_.size()];
         captured_.add();
         if (await_room(one.bytes + kCompletedBytes)) {
-            write_whole_words(forwarding, bank_, one.offset, one.data.data(), one.bytes);
+            write_bytes(forwarding, one.offset, one.data.data(), one.bytes);
             card_.commit();
         } else {
             counters_.add(LinkCounter::stores_lost);

@@ -30,6 +30,7 @@ constexpr std::size_t kBlock = Twin::kBlockBytes;
 ScannedStores::ScannedStores(const Ring& ring, unsigned node, StoreTaker& taker,
                              std::optional<PageWatchKind> watching)
     : bytes_(ring.config().user_bytes),
+      whole_words_(ring.config().timing.whole_words != 0),
       mapping_(ring.segment().map_again(ring.bank(node), round_up(bytes_, kPageBytes),
                                         Mapping::Access::load_and_store)),
       taker_(taker),
@@ -213,19 +214,26 @@ void ScannedStores::take(std::size_t offset, const Twin::Seen& seen, std::uint64
     }
 }
 
-/// What was taken, in runs of neighbours.
+/// What was taken, in runs of neighbours. A word of which some bytes are as they were is by itself:
+/// these may be another node's. A card that sends whole words sends them so, too.
 void ScannedStores::send() {
     if (taken_.empty()) return;
     words_.clear();
     runs_.clear();
     for (const Taken& word : taken_) words_.push_back(word.now);
-    for (std::size_t first = 0, i = 1; i <= taken_.size(); ++i) {
-        if (i < taken_.size() && taken_[i].offset == taken_[i - 1].offset + kWordBytes &&
-            i - first < kMaxRunWords)
-            continue;
+    const auto part_of = [this](const Taken& word) {
+        return whole_words_ ? kWholeWord : differing_part(word.now, word.before);
+    };
+    for (std::size_t first = 0; first < taken_.size();) {
+        const WordPart part = part_of(taken_[first]);
+        std::size_t end = first + 1;
+        while (part == kWholeWord && end < taken_.size() && end - first < kMaxRunWords &&
+               taken_[end].offset == taken_[end - 1].offset + kWordBytes &&
+               part_of(taken_[end]) == kWholeWord)
+            ++end;
         runs_.push_back(
-            {taken_[first].offset, std::as_bytes(std::span(&words_[first], i - first))});
-        first = i;
+            {taken_[first].offset, std::as_bytes(std::span(&words_[first], end - first)), part});
+        first = end;
     }
     const std::size_t sent = taker_.forward(runs_);
     RMEM_CHECK(sent <= runs_.size());

@@ -79,6 +79,7 @@ private:
     void send();
 
     const std::size_t bytes_;
+    const bool whole_words_;  ///< the card sends no bytes
     const Mapping mapping_;
     StoreTaker& taker_;
     Twin twin_;

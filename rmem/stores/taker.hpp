@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "rmem/base/word_block.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace rmem::stores {
 
-/// Whole words that a program has stored into its bank.
+/// Words that a program has stored into its bank.
 struct StoredWords {
     std::size_t offset = 0;
     std::span<const std::byte> data;
+    WordPart part = kWholeWord;  ///< of the one word of which it has stored some bytes
 };
 
 /// Takes what a program stores into a view of its bank, one store after the other.

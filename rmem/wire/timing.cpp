@@ -37,6 +37,7 @@ constexpr TimingProfile scramnet(bool platinum, std::uint32_t packet_bytes) {
     p.bits_per_byte = kScramnetByte;
     p.packet_bytes = packet_bytes;
     p.fifo_words = 1024;
+    p.whole_words = 1;
     p.instant = 0;
     p.packets = packet_bytes > kWordBytes ? PacketMode::variable : PacketMode::fixed;
     p.retransmits = platinum ? 1 : 0;
@@ -149,7 +150,7 @@ constexpr auto kBounds = std::to_array<Unit>({{"ns", 1}, {"us", 1'000}, {"ms", 1
 constexpr auto kMetres = std::to_array<Unit>({{"m", kCablePsPerMetre}});
 constexpr std::array<std::string_view, 2> kFifos = {"hold", "lose"},
                                           kPackets = {"fixed", "variable"},
-                                          kNoOrYes = {"no", "yes"};
+                                          kWords = {"bytes", "whole"}, kNoOrYes = {"no", "yes"};
 
 /// An option: a number with one of `units`, of which the first is written, or one of `words`.
 struct Option {
@@ -198,6 +199,7 @@ constexpr auto kOptions = std::to_array<Option>({
                                 "words of the transmit FIFO, at most 1000000; 0: no limit"),
     choice<&Timing::packets>("packets", kPackets, "fixed, variable"),
     choice<&Timing::retransmits>("resend", kNoOrYes, "yes, no"),
+    choice<&Timing::whole_words>("words", kWords, "whole, bytes"),
     number<&Timing::packet_bytes>("packet", kWordBytes, kMaxPacketBytes, kPlain,
                                   "bytes, a multiple of 4 to 4096", false),
     number<&Timing::cable_ps>("cable", 0, kMaxCableMetres* kCablePsPerMetre, kMetres,
@@ -246,7 +248,7 @@ void set_option(TimingProfile* p, std::string_view key, std::string_view value) 
         refuse(
             fmt::format("timing option \"{}{}{}\" does not exist; valid ones: fifo=hold|lose, "
                         "packet=256|1024, cable=<metres>m, bound=<n>ns|us|ms; of a card: line, "
-                        "delay, insertion, pitch, header, byte, depth, packets, resend",
+                        "delay, insertion, pitch, header, byte, depth, packets, resend, words",
                         key, value.empty() ? "" : "=", value));
     }
     key == "packet" ? set_packet(p, *option, value) : set_value(p, *option, value);
@@ -395,13 +397,14 @@ std::uint64_t hash_of(const TimingProfile& p) noexcept {
         hash.add_word(v);
     }
     for (const std::uint32_t v :
-         {p.header_bits, p.bits_per_byte, p.packet_bytes, p.fifo_words, p.max_age}) {
+         {p.header_bits, p.bits_per_byte, p.packet_bytes, p.fifo_words, std::uint32_t{p.max_age}}) {
         hash.add_word(v);
     }
     hash.add_word(static_cast<std::uint64_t>(p.packets));
     hash.add_word(static_cast<std::uint64_t>(p.overflow));
     hash.add_word(p.retransmits);
     hash.add_word(p.instant);
+    hash.add_word(p.whole_words);
     return hash.value();
 }
 

@@ -50,7 +50,11 @@ struct TimingProfile {
     std::uint32_t bits_per_byte = 0;  ///< data with its parity or line code
     std::uint32_t packet_bytes = 4;   ///< most data bytes in a packet
     std::uint32_t fifo_words = 0;     ///< TX FIFO depth; 0: no limit
-    std::uint32_t max_age = 256;      ///< a packet that has met more nodes is removed
+    std::uint16_t max_age = 256;      ///< a packet that has met more nodes is removed
+    /// A write of less than a word sends the word, with the rest as the writer's own memory has it;
+    /// otherwise a packet says which bytes are its own.
+    std::uint8_t whole_words = 0;
+    std::uint8_t unused = 0;
     PacketMode packets = PacketMode::fixed;
     FifoPolicy overflow = FifoPolicy::hold_off;
     std::uint8_t retransmits = 0;  ///< PLATINUM: a damaged packet is sent again

@@ -77,6 +77,15 @@ TEST_F(Sending, cuts_a_write_at_the_regions_edges_and_a_long_one_into_frames) {
     EXPECT_EQ(large.source.sender().counts().conflated, 0U);
 }
 
+TEST_F(Sending, completes_bytes_of_a_word_to_the_word_as_the_source_has_it) {
+    ends.write(1, 4, 0x04030201);
+    const std::uint32_t bytes = 0x99999999;
+    ends.source.sender().take({1, 0, 4, std::as_bytes(std::span(&bytes, 1)), false, false, 0b0110},
+                              ends.now_ns);
+    ends.exchange();
+    EXPECT_EQ(ends.word(4100), 0x04999901U);
+}
+
 TEST_F(Sending, makes_no_frame_of_more_pieces_than_a_group_of_writes_has) {
     constexpr std::uint32_t kWrites = kMaxPieces + 8;
     for (std::uint32_t i = 0; i < kWrites; ++i) ends.write(1, i * 8, i + 1, false, i + 1 < kWrites);

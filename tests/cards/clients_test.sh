@@ -36,12 +36,18 @@ monitor_scgt() {
     found 1 '^nStats '
 }
 
+meet() {
+    succeed "bytes 0 3 $1" "bytes 1 3 $1" "bytes 2 3 $1"
+    found 1 "^member 0 of 3: met $1 times$"
+}
+
 # with_client <interface> <measurements> <way of waiting>...
 with_client() {
     compile "$1"
     for link in direct ring; do
         echo "--- $1, $link"
         keep_nodes "$link" 3
+        meet 300
         play
         # One of them breaks a word, and everybody says so.
         at_once "integrity 0 3 7" "integrity 1 3 7 30" "integrity 2 3 7"
@@ -60,6 +66,7 @@ with_client() {
     done
     echo "--- $1, udp, where a datagram of twenty is lost"
     RMEM_FAULTS='drop:share=5%' keep_nodes udp 3
+    meet 30
     play
     "$RMEM_BUILD_DIR/tools/rmem" info "cards-$$-$rings@0" | grep " faults_injected "
     stop_nodes
@@ -67,3 +74,6 @@ with_client() {
 with_client rfm2g 30 wait callback
 with_client scramnet_plus 22 wait look
 with_client scgt 22 wait
+echo "--- scgt, ring, its profile"
+RMEM_TIMING=gt200 keep_nodes ring 3
+meet 100

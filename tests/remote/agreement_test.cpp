@@ -40,6 +40,15 @@ public:
             case 3: return deliver_call();
             case 4: rmem_write_word(node_, offset_of(which), value); return;
             case 5: return look();
+            case 6: {  // a byte of a word whose others the program stores
+                const auto byte = static_cast<std::uint8_t>(value);
+                rmem_write(node_, offset_of(which) + value % kWordBytes, &byte, 1);
+                return;
+            }
+            case 7: {
+                view_.memory()[offset_of(which) + 2] = static_cast<std::byte>(value);
+                return;
+            }
             default: return deliver_news();
         }
     }
@@ -75,10 +84,16 @@ private:
         std::memcpy(view_.memory() + offset_of(word), &value, sizeof value);
     }
     void collect() {
-        view_.collect(0, kBytes, [this](std::uint64_t offset, std::span<const std::byte> data) {
-            post(Kind::write, offset, data);
-            return ++writes_;
-        });
+        view_.collect(
+            0, kBytes,
+            [this](std::uint64_t offset, std::span<const std::byte> words, rmem::WordPart part) {
+                if (part == rmem::kWholeWord) {
+                    post(Kind::write, offset, words);
+                } else {
+                    post(Kind::write_part, offset, words, std::uint32_t{part});
+                }
+                return ++writes_;
+            });
     }
     /// Of the word, of its first byte, or of its last.
     void call(unsigned word, std::uint32_t value) {
@@ -140,7 +155,7 @@ TEST(Agreement, comes_when_all_has_come_whatever_overtakes_what) {
         for (unsigned i = 0; i < clients; ++i) worlds.emplace_back(node, twins);
         for (unsigned step = 0; step < kSteps * clients; ++step) {
             World& world = random() % clients == 0 ? worlds.front() : worlds.back();
-            const auto what = static_cast<unsigned>(random() % 7);
+            const auto what = static_cast<unsigned>(random() % 9);
             const auto which = static_cast<unsigned>(random() % kWords);
             world.act(what, which, static_cast<std::uint32_t>(random() % kValues * 0x01010101));
         }

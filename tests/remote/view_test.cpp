@@ -16,6 +16,9 @@
 namespace remote {
 namespace {
 
+using rmem::kWholeWord;
+using rmem::WordPart;
+
 constexpr std::size_t kViewBytes = 4 * kPageBytes;
 
 class ViewTest : public ::testing::Test {
@@ -28,12 +31,15 @@ protected:
     /// What is found in the whole memory, each as the next own write.
     std::vector<Store> collect() {
         std::vector<Store> found;
-        view.collect(0, kViewBytes, [&](std::uint64_t offset, std::span<const std::byte> data) {
-            std::vector<std::uint32_t> stored(data.size() / kWordBytes);
-            std::memcpy(stored.data(), data.data(), data.size());
-            found.emplace_back(offset, stored);
-            return ++writes;
-        });
+        parts.clear();
+        view.collect(0, kViewBytes,
+                     [&](std::uint64_t offset, std::span<const std::byte> data, WordPart part) {
+                         std::vector<std::uint32_t> stored(data.size() / kWordBytes);
+                         std::memcpy(stored.data(), data.data(), data.size());
+                         found.emplace_back(offset, stored);
+                         parts.push_back(part);
+                         return ++writes;
+                     });
         return found;
     }
     void change(std::uint64_t offset, std::vector<std::uint32_t> values, std::uint64_t known) {
@@ -43,20 +49,25 @@ protected:
     View view{kViewBytes};
     std::uint32_t* words;
     std::uint64_t writes = 0;
+    std::vector<WordPart> parts;  ///< of what was found last
 };
 
 TEST_F(ViewTest, collect_finds_each_stretch_of_stores_once_and_in_mapped_pages_alone) {
-    words[1] = 11;
-    words[2] = 12;
-    words[1023] = 13;
-    words[1024] = 14;
+    words[1] = 0x0101010B;
+    words[2] = 0x0101010C;
+    words[1023] = 0x0101010D;
+    words[1024] = 0x0101010E;
     words[2048] = 15;  // not mapped
     view.memory()[20] = std::byte{7};
-    EXPECT_EQ(collect(),
-              (std::vector<Store>{{4, {11, 12}}, {20, {7}}, {4092, {13}}, {4096, {14}}}));
+    EXPECT_EQ(
+        collect(),
+        (std::vector<Store>{
+            {4, {0x0101010B, 0x0101010C}}, {20, {7}}, {4092, {0x0101010D}}, {4096, {0x0101010E}}}));
+    EXPECT_EQ(parts, (std::vector<WordPart>{kWholeWord, 0b0001, kWholeWord, kWholeWord}));
     EXPECT_TRUE(collect().empty());
-    words[1] = 0;
-    EXPECT_EQ(collect(), (std::vector<Store>{{4, {0}}}));
+    words[1] = 0x0101000C;
+    EXPECT_EQ(collect(), (std::vector<Store>{{4, {0x0101000C}}}));
+    EXPECT_EQ(parts, std::vector<WordPart>{0b0011}) << "the rest may be another's";
 }
 
 TEST_F(ViewTest, changed_is_seen_and_is_no_store_of_the_program) {
@@ -71,6 +82,23 @@ TEST_F(ViewTest, changed_leaves_a_store_that_was_not_sent_yet_which_is_the_later
     change(8, {9}, 0);
     EXPECT_EQ(words[2], 5U);
     EXPECT_EQ(collect(), (std::vector<Store>{{8, {5}}}));
+}
+
+TEST_F(ViewTest, changed_shows_the_bytes_beside_a_store_that_was_not_sent_yet) {
+    view.memory()[9] = std::byte{5};
+    change(8, {0x04030201}, 0);
+    EXPECT_EQ(words[2], 0x04030501U);
+    EXPECT_EQ(collect(), (std::vector<Store>{{8, {0x04030501}}}));
+    EXPECT_EQ(parts, std::vector<WordPart>{0b0010});
+}
+
+TEST_F(ViewTest, wrote_shows_a_part_of_a_word) {
+    words[2] = 0x11111111;
+    ASSERT_EQ(collect().size(), 1U);
+    const std::uint32_t value = 0x44332211;
+    view.wrote(8, std::as_bytes(std::span(&value, 1)), ++writes, 0b0110);
+    EXPECT_EQ(words[2], 0x11332211U);
+    EXPECT_TRUE(collect().empty());
 }
 
 TEST_F(ViewTest, changed_leaves_what_an_own_write_on_its_way_replaces) {

@@ -159,6 +159,35 @@ TEST_P(CapturedStores, neighbours_in_other_words_are_left_alone) {
     EXPECT_EQ(rmem_load(b, 8), 3U);
 }
 
+TEST_P(CapturedStores, neighbours_in_one_word_are_left_alone) {
+    constexpr unsigned kRounds = 300;
+    char* const memory = stores(a);
+    // Two rows in turn: a node may be a round ahead of the other.
+    const auto row = [](unsigned round) { return 512 + round % 2 * 64; };
+    const auto both = [&](rmem_node* node, unsigned round) {
+        return eventually(
+            [&] { return rmem_load(node, row(round)) == 0x0101'0101U * (round & 0xFF); });
+    };
+    std::thread other([&] {
+        for (unsigned round = 1; round <= kRounds; ++round) {
+            const auto value = static_cast<std::uint8_t>(round);
+            for (const unsigned byte : {1U, 3U})
+                EXPECT_EQ(rmem_write(b, row(round) + byte, &value, 1), RMEM_OK);
+            if (!both(b, round)) return;
+        }
+    });
+    unsigned made = 0;
+    for (bool goes_on = true; goes_on && made < kRounds;) {
+        volatile char* const own = memory + row(++made);
+        own[0] = static_cast<char>(made);
+        own[2] = static_cast<char>(made);
+        goes_on = both(a, made);
+    }
+    other.join();
+    EXPECT_EQ(made, kRounds);
+    expect_same_banks();
+}
+
 /// The writer fills a block, then its flag; the reader that sees the flag finds that block, or a
 /// later one.
 TEST_P(CapturedStores, data_comes_before_its_flag) {

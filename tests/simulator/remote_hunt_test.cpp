@@ -139,11 +139,13 @@ private:
         view_->wrote(at, std::as_bytes(std::span(&value_, 1)), ++writes_);
     }
     void collect() {
-        view_->collect(0, kBytes, [this](std::uint64_t at, std::span<const std::byte> data) {
-            EXPECT_EQ(at, kPlaces[writer_]) << "what came was taken for a store";
-            post(Kind::write, at, data);
-            return ++writes_;
-        });
+        view_->collect(
+            0, kBytes,
+            [this](std::uint64_t at, std::span<const std::byte> words, rmem::WordPart part) {
+                EXPECT_EQ(at, kPlaces[writer_]) << "what came was taken for a store";
+                post(Kind::write_part, at, words, std::uint32_t{part});
+                return ++writes_;
+            });
     }
     void hear(const std::vector<std::byte>& came, std::optional<FrameQueue>& frames) {
         frames->add(came);

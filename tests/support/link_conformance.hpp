@@ -252,7 +252,7 @@ TEST_P(LinkConformance, what_lies_outside_the_memory_is_refused_and_nothing_writ
     });
 }
 
-TEST_P(LinkConformance, parts_of_words_travel_with_the_rest_of_their_words) {
+TEST_P(LinkConformance, parts_of_words_change_nothing_beside_them) {
     run(2, [](Self& self) {
         std::array<std::uint8_t, 32> expected{};
         for (std::size_t i = 0; i < expected.size(); ++i)
@@ -279,6 +279,108 @@ TEST_P(LinkConformance, parts_of_words_travel_with_the_rest_of_their_words) {
         EXPECT_EQ(found, expected) << "at node " << self.id;
         self.node.read(67, found.data(), 5);
         EXPECT_EQ(std::memcmp(found.data(), expected.data() + 3, 5), 0);
+    });
+}
+
+/// A barrier of one byte for each node, as programs of cards have it.
+TEST_P(LinkConformance, the_bytes_of_a_word_may_be_several_nodes) {
+    constexpr unsigned kNodes = 4;
+    constexpr unsigned kRounds = 250;  // each has a value of its own
+    if (config(kNodes).timing.whole_words != 0) GTEST_SKIP() << "its cards send whole words";
+    run(kNodes, [](Self& self) {
+        for (unsigned round = 1; round <= kRounds; ++round) {
+            const std::size_t row = round % 2 * 64;
+            const auto own = static_cast<std::uint8_t>(round);
+            self.write(row + self.id, &own, 1);
+            self.await([&] {
+                return self.node.load(row) == 0x0101'0101U * own;  // only all of them make that
+            });
+        }
+        std::array<std::uint8_t, 8> ends{};
+        self.meet(0);
+        // And where a write ends inside a word, while others write the rest.
+        for (unsigned round = 1; round <= kRounds; ++round) {
+            ends.fill(static_cast<std::uint8_t>(round));
+            const std::size_t bytes = self.id == 0 ? 5 : 1;
+            self.write(256 + (self.id == 0 ? 0 : 4 + self.id), ends.data(), bytes);
+        }
+        self.await([&] { return self.node.load(260) == 0x0101'0101U * ends[0]; });
+        EXPECT_EQ(self.node.load(256), 0x0101'0101U * ends[0]);
+        self.meet(1);
+    });
+}
+
+TEST_P(LinkConformance, bytes_of_one_write_are_seen_together) {
+    constexpr unsigned kRounds = 2000;
+    run(2, [](Self& self) {
+        for (const WordPart part : std::array<WordPart, 6>{7, 6, 12, 5, 13, 9}) {
+            const std::uint32_t mask = with_part(0, ~0U, part);
+            const std::size_t at = std::size_t{16} * part;
+            self.meet(2U * part);
+            if (self.id == 0) {
+                for (unsigned round = 1; round <= kRounds; ++round) {
+                    const std::uint32_t value = 0x0101'0101U * (1 + round % 250);
+                    self.await(
+                        [&] { return self.node.write_part(at, value, part) == WriteResult::ok; });
+                }
+                self.write_word(0, part);
+            }
+            while (self.id != 0 && self.node.load(0) != part) {
+                const std::uint32_t seen = self.raw(at);
+                const std::uint32_t any = seen & mask;
+                const auto shift = 8U * static_cast<unsigned>(std::countr_zero(part));
+                const std::uint32_t byte = any >> shift & 0xFFU;
+                ASSERT_EQ(any, (0x0101'0101U * byte) & mask) << unsigned{part};
+                ASSERT_EQ(seen & ~mask, 0U);
+                self.rest();
+            }
+            self.meet(2U * part + 1);
+        }
+    });
+}
+
+TEST_P(LinkConformance, a_card_of_whole_words_sends_the_rest_as_its_own_memory_has_it) {
+    if (config(2).timing.whole_words == 0) GTEST_SKIP() << "its cards send bytes";
+    run(2, [](Self& self) {
+        if (self.id == 0) self.write_word(64, 0x0403'0201);
+        self.await([&] { return self.node.load(64) == 0x0403'0201; });
+        self.meet(0);
+        const std::uint8_t own = 9;
+        if (self.id == 0) self.write(65, &own, 1);
+        self.await([&] { return self.node.load(64) == 0x0403'0901; });
+        self.meet(1);
+        // Both at once: each writer's word ends as it sent it, or as the other did.
+        self.write(68 + self.id, &own, 1);
+        EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+        self.meet(2);
+        EXPECT_NE(self.node.load(68) & 0x0909U, 0U);
+        EXPECT_EQ(self.node.load(68) & ~0x0909U, 0U);
+    });
+}
+
+TEST_P(LinkConformance, options_of_the_card_hold_for_bytes) {
+    run(2, [](Self& self) {
+        if (self.id == 0) {
+            self.node.set_write_me_last(true);
+            self.await(
+                [&] { return self.node.write_part(64, 0xAAAA'AAAA, 0b0110) == WriteResult::ok; });
+            EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+            EXPECT_EQ(self.node.load(64), 0x00AA'AA00U) << "has come round";
+            self.node.set_write_me_last(false);
+            self.node.set_data_filter(true);
+            const auto before = self.node.counter(LinkCounter::writes_sent);
+            self.await(
+                [&] { return self.node.write_part(64, 0x00AA'0000, 0b0100) == WriteResult::ok; });
+            EXPECT_EQ(self.node.counter(LinkCounter::writes_sent), before) << "nothing changes";
+            self.await(
+                [&] { return self.node.write_part(64, 0x1100'0000, 0b1000) == WriteResult::ok; });
+            EXPECT_EQ(self.node.counter(LinkCounter::writes_sent), before + 1);
+            self.node.set_data_filter(false);
+        }
+        self.await([&] { return self.node.load(64) == 0x11AA'AA00U; });
+        EXPECT_THROW(static_cast<void>(self.node.write_part(64, 0, 0x10)), Error);
+        EXPECT_THROW(static_cast<void>(self.node.write_part(66, 0, 1)), Error);
+        self.meet(0);
     });
 }
 

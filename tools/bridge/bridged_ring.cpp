@@ -155,7 +155,8 @@ void BridgedRing::take(const RecordedWrite& write, std::int64_t now_ns) {
                                        write.offset,
                                        write.words,
                                        (write.flags & RecordedWrite::kInterrupt) != 0,
-                                       (write.flags & RecordedWrite::kMore) != 0};
+                                       (write.flags & RecordedWrite::kMore) != 0,
+                                       write.part()};
     if ((write.flags & (RecordedWrite::kAtStart | RecordedWrite::kSampled)) != 0)
         return end_.sender().take_seen(taken, now_ns);
     // What the bridge itself brings lies in none of these regions; what others of its node write

@@ -24,6 +24,7 @@ enum class Feature {
     losses_told,    ///< an interrupt says how many were lost before it
     write_me_last,  ///< the own bank can be made to show an own write when all others have it
     late_join,      ///< who comes late finds what was written before
+    single_bytes,   ///< a byte is sent alone, and not with its word
 };
 
 /// To send an interrupt to: every node but the own one.

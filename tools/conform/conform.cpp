@@ -93,17 +93,20 @@ bool be_one_of_several(const ConformOptions& options) {
 
 // ---- A ring of its own
 
-/// A wire needs that long at least.
-std::int64_t floor_of(const ConformOptions& options) {
+/// What the profile says of its cards.
+void take_timing(const ConformOptions& options, conform::Plan& plan) {
+    if (options.timing.empty()) return;
     const rmem::TimingProfile timing = rmem::parse_timing(options.timing);
-    return static_cast<std::int64_t>((timing.insertion_ps + timing.cable_ps) / 1000);
+    plan.whole_words = plan.whole_words || timing.whole_words != 0;
+    // A wire needs that long at least.
+    if (plan.floor_ns == 0 && options.link == "ring")
+        plan.floor_ns = static_cast<std::int64_t>((timing.insertion_ps + timing.cable_ps) / 1000);
 }
 
 bool run_own_ring(const ConformOptions& options) {
     conform::Plan plan = options.plan;
     plan.members = options.nodes;
-    if (plan.floor_ns == 0 && options.link == "ring" && !options.timing.empty())
-        plan.floor_ns = floor_of(options);
+    take_timing(options, plan);
 
     GroupOptions group;
     group.ranks = options.nodes;
@@ -234,6 +237,8 @@ void add_conform(cli::App& app) {
         ->check(cli::is_member({"call", "pointer"}))
         ->capture_default_str();
     command->add_option("--floor", o.floor, "The least time of a word, such as 350ns");
+    command->add_flag("--whole-words", o.plan.whole_words,
+                      "The cards send a byte's whole word, as SCRAMNet+'s do");
     command->add_option("--patience", o.patience, "How long to wait for a member, or a word")
         ->capture_default_str();
     command->add_flag("--list", o.list, "List the rules, and end");

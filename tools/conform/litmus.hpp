@@ -63,6 +63,7 @@ Finding own_data(const Trial& trial);
 
 Finding neighbours(const Trial& trial);  // shared_litmuses.cpp
 Finding bytes_alone(const Trial& trial);
+Finding bytes_at_once(const Trial& trial);
 Finding two_writers(const Trial& trial);
 Finding write_me_last(const Trial& trial);
 Finding late_join(const Trial& trial);

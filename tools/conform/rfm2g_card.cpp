@@ -43,7 +43,9 @@ public:
     unsigned node() const override { return node_; }
     std::size_t size() const override { return bytes_; }
     /// Losses are not told, and there is no snapshot.
-    bool offers(Feature feature) const override { return feature == Feature::interrupts; }
+    bool offers(Feature feature) const override {
+        return feature == Feature::interrupts || feature == Feature::single_bytes;
+    }
 
     void write_word(std::size_t offset, std::uint32_t value) override {
         check(RFM2gPoke32(card_, narrowed(offset), value), "RFM2gPoke32");

@@ -86,7 +86,9 @@ std::vector<Result> run_litmuses(Card& card, const Plan& plan, const std::functi
         if (is_wanted(plan, litmus)) {
             // All go the same way, whatever one of the cards offers.
             Finding offer;
-            offer.offered = !litmus.needs || card.offers(*litmus.needs) ? 1 : 0;
+            const bool is_of_bytes = litmus.needs == Feature::single_bytes;
+            const bool has = !litmus.needs || card.offers(*litmus.needs);
+            offer.offered = has && !(is_of_bytes && plan.whole_words) ? 1 : 0;
             Result result{&litmus, place, members.exchange(offer), Outcome::not_offered};
             const auto& offers = result.findings;
             if (std::all_of(offers.begin(), offers.end(),

@@ -28,6 +28,7 @@ struct Plan {
     std::size_t bytes = 0;  ///< that may be used; 0: as many as are needed
     unsigned rounds = 2'000;
     std::int64_t floor_ns = 0;  ///< the least time of a word; 0: not known
+    bool whole_words = false;   ///< the ring's cards send no single bytes
     std::int64_t patience_ns = 30'000'000'000;
     std::vector<std::string> only{};  ///< names; empty: all
 };

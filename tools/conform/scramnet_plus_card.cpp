@@ -54,8 +54,10 @@ public:
     /// Its mailbox's number.
     unsigned node() const override { return member_; }
     std::size_t size() const override { return sp_mem_size(); }
-    /// There is no snapshot.
-    bool offers(Feature feature) const override { return feature != Feature::late_join; }
+    /// There is no snapshot, and a byte goes with its word.
+    bool offers(Feature feature) const override {
+        return feature != Feature::late_join && feature != Feature::single_bytes;
+    }
 
     std::size_t interrupt_bytes(unsigned members) const override {
         return (members + 1) * kMailboxBytes;

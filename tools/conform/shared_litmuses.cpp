@@ -69,31 +69,27 @@ Finding neighbours(const Trial& trial) {
     return finding;
 }
 
+/// Of a byte, neither 0 nor its first one.
+std::uint8_t byte_of(std::uint32_t round) {
+    return static_cast<std::uint8_t>(1 + round % 0x80);
+}
+
 Finding bytes_alone(const Trial& trial) {
-    // The bytes of each word are the next member's; one whose number is too high has none.
+    // The bytes of the word are the next member's; one whose number is too high has none.
     constexpr std::size_t kBytes = 4;
-    constexpr std::size_t kWords = kCommonLines * kLineBytes / kBytes;
     constexpr std::uint8_t kFirst = 0xa5;
-    constexpr unsigned kBatches = 16;
     using Word = std::array<std::uint8_t, kBytes>;
     Members& members = trial.members;
     const unsigned self = members.self(), count = members.count();
-    const auto load = [&](std::size_t word) {
-        return std::bit_cast<Word>(trial.card.load(trial.at + kBytes * word));
-    };
-    /// Neither 0 nor kFirst.
-    const auto value_of = [](std::uint32_t round) {
-        return static_cast<std::uint8_t>(1 + round % 0x80);
-    };
-    const auto write_own = [&](std::size_t word, std::uint32_t round) {
+    const auto write_own = [&](std::uint32_t round) {
         for (std::size_t byte = self; byte < kBytes; byte += count)
-            trial.card.write_byte(trial.at + kBytes * word + byte, value_of(round));
+            trial.card.write_byte(trial.at + byte, byte_of(round));
     };
     Finding finding;
     finding.rounds = trial.rounds;
 
     if (self == 0) {
-        const std::vector<std::uint8_t> first(kWords * kBytes, kFirst);
+        const std::vector<std::uint8_t> first(kBytes, kFirst);
         trial.card.write(trial.at, first.data(), first.size());
     }
     trial.card.write_word(trial.line_of(self), 0);
@@ -101,11 +97,11 @@ Finding bytes_alone(const Trial& trial) {
     // In turn, so that the others' bytes are what their owners wrote last.
     for (unsigned writer = 0; writer < count; ++writer) {
         const auto check_others = [&] {
-            const Word seen = load(0);
+            const auto seen = std::bit_cast<Word>(trial.card.load(trial.at));
             Word right = seen;
             for (std::size_t byte = 0; byte < kBytes; ++byte) {
                 const auto owner = static_cast<unsigned>(byte % count);
-                if (owner != writer) right[byte] = owner < writer ? value_of(trial.rounds) : kFirst;
+                if (owner != writer) right[byte] = owner < writer ? byte_of(trial.rounds) : kFirst;
             }
             if (seen == right) return;
             finding.broken({0, writer, 0, 0, std::bit_cast<std::uint32_t>(seen),
@@ -113,7 +109,7 @@ Finding bytes_alone(const Trial& trial) {
         };
         if (writer == self) {
             for (std::uint32_t round = 1; round <= trial.rounds; ++round) {
-                write_own(0, round);
+                write_own(round);
                 trial.card.write_word(trial.line_of(self), round);
                 let_look(round);
             }
@@ -133,17 +129,32 @@ Finding bytes_alone(const Trial& trial) {
         }
         members.meet();
     }
-    // All at a time, which many a card is not made for.
-    for (std::uint32_t batch = 1; batch <= kBatches; ++batch) {
-        for (std::size_t word = 0; word < kWords; ++word) write_own(word, batch);
+    return finding;
+}
+
+Finding bytes_at_once(const Trial& trial) {
+    constexpr std::size_t kBytes = kCommonLines * kLineBytes;
+    constexpr unsigned kWriters = 4;  // of a word; one with a higher number looks on
+    Members& members = trial.members;
+    const unsigned self = members.self(), writers = std::min(members.count(), kWriters);
+    Finding finding;
+    finding.rounds = trial.rounds;
+    for (std::uint32_t round = 1; round <= trial.rounds; ++round) {
         members.meet();
-        for (std::size_t word = 0; word < kWords; ++word) {
-            const Word seen = load(word);
-            for (std::size_t byte = 0; byte < kBytes; ++byte)
-                if (seen[byte] != value_of(batch)) ++finding.noted;
+        for (std::size_t byte = self; byte < kBytes && self < writers; byte += writers)
+            trial.card.write_byte(trial.at + byte, byte_of(round));
+        members.meet();
+        std::array<std::uint8_t, kBytes> seen{};
+        trial.card.read(trial.at, seen.data(), seen.size());
+        for (std::size_t byte = 0; byte < kBytes; ++byte) {
+            ++finding.observations;
+            const auto writer = static_cast<unsigned>(byte % writers);
+            if (seen[byte] != byte_of(round))
+                finding.broken(
+                    {0, writer, round, narrowed(byte / kLineBytes), seen[byte], byte_of(round)});
         }
-        members.meet();
     }
+    members.meet();
     return finding;
 }
 

@@ -52,6 +52,7 @@ bool is_recordable(const rmem::RecordedWrite& write, const rmem::RingConfig& con
     const std::size_t bytes = write.words.size();
     const bool is_missed = (write.flags & rmem::RecordedWrite::kMissed) != 0;
     return write.node < config.nodes && write.rank < config.ranks && is_missed == (bytes == 0) &&
+           (write.part() == rmem::kWholeWord || bytes == rmem::kWordBytes) &&
            bytes <= rmem::kMaxRecordedBytes && (write.offset | bytes) % rmem::kWordBytes == 0 &&
            bytes <= config.bank_bytes() && write.offset <= config.bank_bytes() - bytes;
 }

@@ -46,7 +46,18 @@ std::uint32_t word_of(const RecordedWrite& write, std::size_t index) {
     return value;
 }
 
+/// A word of which a write has some bytes: the others as --, the highest first.
+std::string part_text(const RecordedWrite& write) {
+    std::string text;
+    for (std::size_t i = rmem::kWordBytes; i-- > 0;) {
+        const auto byte = std::to_integer<unsigned>(write.words[i]);
+        text += (write.part() >> i & 1) != 0 ? fmt::format("{:02x}", byte) : "--";
+    }
+    return text;
+}
+
 std::string words_text(const RecordedWrite& write) {
+    if (write.part() != rmem::kWholeWord) return "   1 word : " + part_text(write);
     const std::size_t words = write.words.size() / rmem::kWordBytes;
     std::string text = fmt::format("{:4} {}:", words, words == 1 ? "word " : "words");
     for (std::size_t i = 0; i < std::min(words, kShownWords); ++i) {
@@ -127,6 +138,7 @@ nlohmann::json write_json(const RecordedWrite& write, const rmem::RecordingInfo&
                              {"offset", write.offset},
                              {"flags", flag_names(write.flags)},
                              {"words", words}};
+    if (write.part() != rmem::kWholeWord) result["bytes"] = part_text(write);
     if ((write.flags & RecordedWrite::kApplied) != 0) result["delay_ns"] = write.delay_ns;
     return result;
 }

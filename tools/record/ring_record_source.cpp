@@ -126,8 +126,7 @@ private:
 
     void give(unsigned rank, std::int64_t now_ns, const Sink& sink) {
         const LogReader::Entry entry = next_[rank];
-        auto* words = reinterpret_cast<std::byte*>(words_.data());
-        const bool is_whole = logs_[rank].copy_words(entry, words);
+        const bool is_whole = logs_[rank].load_words(entry, words_.data());
         logs_[rank].pass(entry);
         if (!is_whole) return give_missed(rank, now_ns, sink);
         RecordedWrite write;
@@ -143,7 +142,8 @@ private:
         }
         if ((entry.record.flags & LogRecord::kMeLast) != 0) write.flags |= RecordedWrite::kMeLast;
         if ((entry.record.flags & LogRecord::kMore) != 0) write.flags |= RecordedWrite::kMore;
-        write.words = {words, entry.record.words * rmem::kWordBytes};
+        write.flags |= RecordedWrite::flags_of(entry.record.part());
+        write.words = std::as_bytes(std::span(words_).first(entry.record.words));
         last_ns_[rank] = write.time_ns;
         RMEM_CHECK(is_recordable(write, config()));
         sink(write);

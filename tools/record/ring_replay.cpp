@@ -80,8 +80,12 @@ bool RingReplay::is_belated(const RecordedWrite& write, bool has_begun) const no
 /// Into the memory where the replay begins.
 void RingReplay::note(const RecordedWrite& write) {
     if (write.offset >= image_.size()) return;
-    const std::size_t bytes = std::min(write.words.size(), image_.size() - write.offset);
-    if (bytes != 0) std::memcpy(image_.data() + write.offset, write.words.data(), bytes);
+    rmem::for_each_run(write.part(), write.words,
+                       [&](std::size_t at, std::span<const std::byte> bytes) {
+                           const std::size_t place = std::min(write.offset + at, image_.size());
+                           std::copy_n(bytes.data(), std::min(bytes.size(), image_.size() - place),
+                                       image_.data() + place);
+                       });
 }
 
 void RingReplay::write_image() {
@@ -136,7 +140,7 @@ void RingReplay::play(RecordedWrite write) {
     const bool marked = (write.flags & RecordedWrite::kInterrupt) != 0;
     RMEM_CHECK(write.offset + write.words.size() <= node_.size());
     if (marked) node_.mark(write.offset, write.words.size());
-    write_with_patience(node_, write.offset, write.words);
+    write_with_patience(node_, write.offset, write.words, write.part());
     if (marked) node_.unmark(write.offset, write.words.size());
     ++result_.writes;
     result_.bytes += write.words.size();

@@ -100,8 +100,7 @@ private:
     }
 
     void give(const Sink& sink) {
-        auto* words = reinterpret_cast<std::byte*>(words_.data());
-        const bool is_whole = log_.copy_words(next_, words);
+        const bool is_whole = log_.load_words(next_, words_.data());
         log_.pass(next_);
         if (!is_whole || write_.is_gap) return give_missed(sink);
         std::int64_t& last_ns = last_ns_[write_.origin];
@@ -114,7 +113,8 @@ private:
         if (write_.is_interrupt) write.flags |= RecordedWrite::kInterrupt;
         if (write_.is_me_last) write.flags |= RecordedWrite::kMeLast;
         if (write_.has_more) write.flags |= RecordedWrite::kMore;
-        write.words = {words, write_.words * rmem::kWordBytes};
+        write.flags |= RecordedWrite::flags_of(write_.part);
+        write.words = std::as_bytes(std::span(words_).first(write_.words));
         RMEM_CHECK(is_recordable(write, config()));
         sink(write);
     }

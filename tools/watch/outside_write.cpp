@@ -4,6 +4,8 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/base/limits.hpp"
+#include "rmem/base/word_block.hpp"
+#include "rmem/link/write_bytes.hpp"
 #include "rmem/node.hpp"
 #include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/waiting/waiting.hpp"
@@ -25,32 +27,18 @@ constexpr auto kRetryPause = std::chrono::milliseconds(5);
 
 using Bytes = std::vector<std::byte>;
 
-/// Stores as the card would: words, each whole.
+/// Stores as the card would.
 void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
-    std::uint64_t done = 0;
-    for (; bytes.size() - done >= rmem::kWordBytes && (offset + done) % rmem::kWordBytes == 0;
-         done += rmem::kWordBytes) {
-        std::uint32_t value;
-        std::memcpy(&value, bytes.data() + done, sizeof value);
-        auto& word = *reinterpret_cast<std::uint32_t*>(bank + offset + done);
-        // (1) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
-        std::atomic_ref(word).store(value, std::memory_order_release);
-    }
-    // A value smaller than a word is whole, too, where it lies in one.
-    if (bytes.size() - done >= 2 && (offset + done) % 2 == 0 && bytes.size() - done < 4) {
-        std::uint16_t value;
-        std::memcpy(&value, bytes.data() + done, sizeof value);
-        auto& half = *reinterpret_cast<std::uint16_t*>(bank + offset + done);
-        // (2) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
-        std::atomic_ref(half).store(value, std::memory_order_release);
-        done += sizeof value;
-    }
-    for (; done < bytes.size(); ++done) {
-        auto& byte = *reinterpret_cast<unsigned char*>(bank + offset + done);
-        // (3) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
-        std::atomic_ref(byte).store(std::to_integer<unsigned char>(bytes[done]),
-                                    std::memory_order_release);
-    }
+    struct {
+        std::byte* bank;
+        void write(std::size_t at, const void* from, std::size_t count) const {
+            rmem::store_block(bank + at, from, count);
+        }
+        void write_part(std::size_t at, std::uint32_t value, rmem::WordPart part) const {
+            rmem::store_part(bank + at, value, part);
+        }
+    } card{bank};
+    rmem::write_bytes(card, offset, bytes.data(), bytes.size());
 }
 
 bool is_users(const rmem::RingConfig& config, std::uint64_t offset, std::size_t bytes) {
@@ -113,10 +101,14 @@ void write_as_operator(const std::shared_ptr<rmem::Ring>& ring, unsigned node, s
 
 }  // namespace
 
-void write_with_patience(rmem::Node& node, std::uint64_t offset, std::span<const std::byte> bytes) {
+void write_with_patience(rmem::Node& node, std::uint64_t offset, std::span<const std::byte> bytes,
+                         rmem::WordPart part) {
+    std::uint32_t value = 0;
+    if (part != rmem::kWholeWord) std::memcpy(&value, bytes.data(), sizeof value);
     const rmem::Deadline deadline = rmem::Deadline::in(kTravelNs);
     for (;;) {
-        switch (node.write(offset, bytes.data(), bytes.size())) {
+        switch (part == rmem::kWholeWord ? node.write(offset, bytes.data(), bytes.size())
+                                         : node.write_part(offset, value, part)) {
             case rmem::WriteResult::ok: return;
             case rmem::WriteResult::again: break;
             case rmem::WriteResult::dropped:

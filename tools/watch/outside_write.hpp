@@ -29,7 +29,8 @@ unsigned write_from_outside(const std::shared_ptr<rmem::Ring>& ring, std::option
                             std::uint64_t offset, const std::vector<std::byte>& bytes);
 
 /// A member's write, waiting some seconds for room.
-void write_with_patience(rmem::Node& node, std::uint64_t offset, std::span<const std::byte> bytes);
+void write_with_patience(rmem::Node& node, std::uint64_t offset, std::span<const std::byte> bytes,
+                         rmem::WordPart part = rmem::kWholeWord);
 
 /// A member's write, made by a process that is this member for a moment. Returns when every live
 /// node has it.

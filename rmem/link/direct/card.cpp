@@ -69,6 +69,21 @@ void DirectCard::write_unusual(std::size_t offset, std::uint32_t value) {
     store_word(offset, value, sent_.get(LinkCounter::writes_sent) + 1);
 }
 
+void DirectCard::write_part_unusual(std::size_t offset, std::uint32_t value, WordPart part) {
+    // relaxed is enough: it is only compared
+    const std::uint32_t before = word(offset).load(std::memory_order_relaxed);
+    const std::uint32_t after = with_part(before, value, part);
+    if (filter_) {
+        if (after == before && !board_.is_marked(offset, kWordBytes))
+            return sent_.add(LinkCounter::writes_filtered);
+    } else {
+        usual_ = kStampEvery - 1;
+        samples_.stamp(offset, after);
+    }
+    store_part(bank_ + offset, value, part);
+    note(offset, sent_.get(LinkCounter::writes_sent) + 1);
+}
+
 void DirectCard::store_changed(std::size_t offset, const std::byte* from, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += kWordBytes) {
         const std::size_t place = offset + at;

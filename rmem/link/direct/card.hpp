@@ -27,6 +27,25 @@ public:
 
     bool room(std::size_t) override { return true; }
     void write(std::size_t offset, const void* from, std::size_t bytes) override;
+    /// A byte, at any offset.
+    [[gnu::always_inline]] void write_byte(std::size_t offset, std::uint8_t value) {
+        const std::uint64_t writes = sent_.get(LinkCounter::writes_sent) + 1;
+        const std::size_t inside = offset % kWordBytes;
+        if ((writes & usual_) == 0) [[unlikely]] {
+            return write_part_unusual(offset - inside, word_with(&value, inside, 1),
+                                      part_of_word(inside, 1));
+        }
+        store_byte(bank_ + offset, value);
+        note(offset - inside, writes);
+    }
+    void write_part(std::size_t offset, std::uint32_t value, WordPart part) override {
+        if (part == kWholeWord) return write_word(offset, value);
+        const std::uint64_t writes = sent_.get(LinkCounter::writes_sent) + 1;
+        if ((writes & usual_) == 0) [[unlikely]]
+            return write_part_unusual(offset, value, part);
+        rmem::store_part(bank_ + offset, value, part);
+        note(offset, writes);
+    }
     void write_word(std::size_t offset, std::uint32_t value) {
         const std::uint64_t writes = sent_.get(LinkCounter::writes_sent) + 1;
         if ((writes & usual_) == 0) [[unlikely]]
@@ -72,6 +91,9 @@ private:
         // (1) - this release-store synchronizes-with the acquire-loads rmem/node_impl.hpp (1) and
         // tools/record/record_source.cpp (1) of a reader
         word(offset).store(value, std::memory_order_release);
+        note(offset, writes);
+    }
+    [[gnu::always_inline]] void note(std::size_t offset, std::uint64_t writes) {
         count(writes);
         if (sleepers_.is_wanted(offset)) [[unlikely]]
             tell(offset, kWordBytes);
@@ -85,6 +107,8 @@ private:
     /// Those that may want to know of a write. Out of line: a store needs no stack for it.
     [[gnu::noinline]] void tell(std::size_t offset, std::size_t bytes);
     [[gnu::noinline]] void write_unusual(std::size_t offset, std::uint32_t value);
+    [[gnu::noinline]] void write_part_unusual(std::size_t offset, std::uint32_t value,
+                                              WordPart part);
     void store_changed(std::size_t offset, const std::byte* from, std::size_t bytes);
     void report(const BoundViolation& late);
 

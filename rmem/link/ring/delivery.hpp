@@ -167,14 +167,11 @@ inline bool RingDelivery::deliver(std::uint64_t head, const LogRecord& record, c
 inline void RingDelivery::store(const LogRecord& record, const void* words) noexcept {
     // relaxed is enough: as in Applying
     const bool any_twin = board_.twins.load(std::memory_order_relaxed) != 0;
-    const std::size_t bytes = record.words * kWordBytes;
-    const bool has_flag = (record.flags & LogRecord::kFlagFirst) != 0;
     for (const Bank& bank : banks_) {
-        bank.store(record.offset, words, bytes, any_twin, has_flag);
+        bank.store(record, words, any_twin);
         RMEM_MARK("ring.stored");
     }
-    if ((record.flags & LogRecord::kMeLast) != 0)
-        own_bank_.store(record.offset, words, bytes, any_twin, has_flag);
+    if ((record.flags & LogRecord::kMeLast) != 0) own_bank_.store(record, words, any_twin);
 }
 
 inline void RingDelivery::publish(std::uint64_t head) noexcept {

@@ -38,7 +38,7 @@ void EngineArrival::arrive(const LogReader& log, unsigned rank, const Flight& fl
     if (checker_) {
         own_.slot.link.add(LinkCounter::races_found,
                            checker_->arrives(members_.node_of(rank), record.offset, record.words,
-                                             record.written_ns, due_ns));
+                                             record.written_ns, due_ns, record.part()));
     }
     own_.set_applied(rank, entry.next);
 }
@@ -54,9 +54,8 @@ void EngineArrival::come_round(const LogReader& log, unsigned rank, const LogRea
 
 void EngineArrival::store_ahead(const Coming& coming) {
     RMEM_CHECK_IF(false, !is_ahead());
-    const Applying applying(applier_, coming.offset, coming.bytes / kWordBytes);
-    banks_[coming.node].store(coming.offset, coming.words.data(), coming.bytes, applying.any_twin(),
-                              coming.has_flag);
+    const Applying applying(applier_, coming.record.offset, coming.record.words);
+    banks_[coming.node].store(coming.record, coming.words.data(), applying.any_twin());
     ahead_ = {coming.tag, coming.node, now_ns()};
 }
 
@@ -80,8 +79,7 @@ void EngineArrival::store(const LogReader& log, const LogReader::Entry& entry,
     if (!log.load_words(entry, words.data())) return;
     const LogRecord& record = entry.record;
     const Applying applying(applier_, record.offset, record.words);
-    banks_[node].store(record.offset, words.data(), record.words * kWordBytes, applying.any_twin(),
-                       (record.flags & LogRecord::kFlagFirst) != 0);
+    banks_[node].store(record, words.data(), applying.any_twin());
 }
 
 std::optional<BoundViolation> EngineArrival::note(unsigned node, unsigned rank,

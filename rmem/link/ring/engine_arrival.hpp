@@ -37,9 +37,7 @@ public:
         std::int64_t due_ns;
         std::uint64_t tag;
         unsigned node;
-        std::size_t offset;
-        std::size_t bytes = 0;  ///< none: nothing comes
-        bool has_flag = false;
+        LogRecord record;  ///< without words: nothing comes
         std::array<std::uint32_t, kMaxRecordWords> words;
     };
 
@@ -54,7 +52,8 @@ public:
     void arrive(const LogReader& log, unsigned rank, const Flight& flight, std::int64_t due_ns);
     /// A write of this node is seen; is back at its source.
     void note_own(const LogRecord& record) noexcept {
-        if (checker_) checker_->wrote(record.offset, record.words, record.written_ns);
+        if (checker_)
+            checker_->wrote(record.offset, record.words, record.written_ns, record.part());
     }
     void come_round(const LogReader& log, unsigned rank, const LogReader::Entry& entry);
     /// What a log holds by now, into a node's bank.

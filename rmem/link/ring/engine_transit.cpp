@@ -156,7 +156,7 @@ bool EngineTransit::await(std::int64_t end_ns) {
     } while (own_.time.now() < due);
     const bool is_here = coming.node == own_.node;
     // A writer may have claimed its log since.
-    if (coming.bytes == 0 || (is_here && logs_.is_claimed(EngineWire::rank_of(coming.tag))))
+    if (coming.record.words == 0 || (is_here && logs_.is_claimed(EngineWire::rank_of(coming.tag))))
         return true;
     arrival_.store_ahead(coming);
     return true;
@@ -181,9 +181,7 @@ bool EngineTransit::prepare(EngineArrival::Coming& coming, std::int64_t until_ns
     coming.due_ns = arrival->time_ns;
     coming.tag = arrival->tag;
     coming.node = arrival->node;
-    coming.bytes = entry.record.words * kWordBytes;
-    coming.offset = entry.record.offset;
-    coming.has_flag = (entry.record.flags & LogRecord::kFlagFirst) != 0;
+    coming.record = entry.record;
     return true;
 }
 

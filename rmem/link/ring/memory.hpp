@@ -113,17 +113,18 @@ public:
         waiter_.begin_for_interrupt();
     }
 
-    /// The write of a word, as write() with room and commit(), where this rank delivers and nobody
-    /// watches anything. False: nothing was written.
-    [[nodiscard]] bool write_word_at_once(std::size_t offset, std::uint32_t value) {
+    /// The write of a word, or of bytes of it, as write() with room and commit(), where this rank
+    /// delivers and nobody watches anything. False: nothing was written.
+    [[nodiscard]] bool write_at_once(std::size_t offset, std::uint32_t value, WordPart part) {
         if (!delivery_.is_on() || !log_.fits(LogArea::units_of(1)) || fifo_depth_ != 0 ||
             engine_.interrupts().anyone_watches())
             return false;
         const Applying applying(applier_, offset, 1);
-        own_bank_.store_word(offset, value, applying.any_twin());
         LogRecord record;
         record.offset = offset;
         record.words = 1;
+        record.flags = LogRecord::flags_of(part);
+        own_bank_.store_of_word(record, value, applying.any_twin());
         delivery_.time(record);
         append(record, &value);
         return true;

@@ -55,6 +55,17 @@ void SimCard::store(std::size_t offset, const std::byte* from, std::size_t bytes
     world_.store(process_, offset, from, bytes, me_last_ ? OwnBank::at_return : OwnBank::at_once);
 }
 
+void SimCard::write_part(std::size_t offset, std::uint32_t value, WordPart part) {
+    std::uint32_t before = 0;
+    std::memcpy(&before, bank() + offset, sizeof before);
+    const auto& interrupts = world_.nodes_[process_.node()].interrupts;
+    if (filter_ && with_part(before, value, part) == before &&
+        !(interrupts && interrupts->is_marked(offset, kWordBytes)))
+        return world_.ranks_[process_.rank()].link->add(LinkCounter::writes_filtered);
+    world_.store_part(process_, offset, value, part,
+                      me_last_ ? OwnBank::at_return : OwnBank::at_once);
+}
+
 void SimCard::store_changed(std::size_t offset, const std::byte* from, std::size_t bytes) {
     const World::Node& node = world_.nodes_[process_.node()];
     const auto is_sent = [&](std::size_t i) {

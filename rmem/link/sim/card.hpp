@@ -41,6 +41,7 @@ public:
     std::byte* bank() const override { return memory_.own(0); }
     bool room(std::size_t bytes) override;
     void write(std::size_t offset, const void* from, std::size_t bytes) override;
+    void write_part(std::size_t offset, std::uint32_t value, WordPart part) override;
     void commit() override {}
     bool flush(Deadline deadline) override { return memory_.flush(deadline); }
     void poll() override;

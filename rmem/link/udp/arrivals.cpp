@@ -14,8 +14,12 @@ namespace {
 
 constexpr std::size_t kMaxViolations = 64;
 
-/// The words of a write. The first one is stored last if it may be the flag of the others.
-void store(const Bank& bank, std::size_t offset, const Words& words, bool any_twin) noexcept {
+/// The words of a write, or the bytes. The first one is stored last if it may be the flag of the
+/// others.
+void store(const Bank& bank, const Place& place, const Words& words, bool any_twin) noexcept {
+    const std::size_t offset = place.index * kWordBytes;
+    if (place.part() != kWholeWord)
+        return bank.store_part(offset, words[0], place.part(), any_twin);
     if constexpr (std::endian::native == std::endian::little) {
         bank.store(offset, words.bytes().data(), words.bytes().size(), any_twin,
                    words.size() <= kLinePostWords);
@@ -128,7 +132,7 @@ void Arrivals::put(const Write& write, const Words& words, std::int64_t now) {
     const std::size_t offset = write.place.index * kWordBytes;
     {
         const Applying applying(applier_, offset, words.size());
-        store(bank_, offset, words, applying.any_twin());
+        store(bank_, write.place, words, applying.any_twin());
     }
     any_ = true;
     any_of_users_ = any_of_users_ || offset < ring_.config().user_bytes;
@@ -149,6 +153,7 @@ void Arrivals::show(const Write& write, const Words& words, std::int64_t now) no
     shown.written_ns = write.written ? std::min(write.written->value_ns, now) : now;
     shown.applied_ns = now;
     shown.offset = write.place.index * kWordBytes;
+    shown.part = write.place.part();
     shown.is_interrupt = (write.place.flags & Place::kInterrupt) != 0;
     shown.has_more = write.has_more;
     tap_.show(shown, words.bytes());

@@ -271,15 +271,16 @@ void UdpMemory::put(LogRecord& record, const std::byte* words) {
     append(record, words);
 }
 
-bool UdpMemory::write_word_at_once(std::size_t offset, std::uint32_t value) {
+bool UdpMemory::write_at_once(std::size_t offset, std::uint32_t value, WordPart part) {
     if (!faults_.empty() || !log_.fits(LogArea::units_of(1)) || !is_heard()) return false;
+    if (part != kWholeWord && ring_.config().timing.whole_words != 0) return false;
     const Applying applying(applier_, offset, 1);
-    own_bank_.store_word(offset, value, applying.any_twin());
     LogRecord record;
-    record.written_ns = time_of_write();
     record.offset = offset;
     record.words = 1;
-    record.flags = mark_of(offset, kWordBytes);
+    record.flags = LogRecord::flags_of(part) | mark_of(offset, kWordBytes);
+    own_bank_.store_of_word(record, value, applying.any_twin());
+    record.written_ns = time_of_write();
     append(record, &value);
     unannounced_ = true;
     commit();

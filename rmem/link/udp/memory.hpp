@@ -70,8 +70,8 @@ public:
     // ---- The Memory concept, besides BankWriter's part
     [[nodiscard]] bool room(std::size_t bytes);
     using BankWriter::post;
-    /// The write of a word, as write() with room and commit(). False: nothing was written.
-    [[nodiscard]] bool write_word_at_once(std::size_t offset, std::uint32_t value);
+    /// As write() or write_part() with room and commit(). False: nothing was written.
+    [[nodiscard]] bool write_at_once(std::size_t offset, std::uint32_t value, WordPart part);
     /// What was written leaves.
     void commit();
     /// What was written leaves with the next commit, or when the program waits; if it computes

@@ -47,14 +47,14 @@ bool Outbox::has_room(std::size_t bytes) const noexcept {
 }
 
 inline bool Outbox::write(const LogRecord& record, const void* words, std::int64_t now) {
-    std::uint8_t flags = 0;
-    if ((record.flags & LogRecord::kInterrupt) != 0) flags = Place::kInterrupt;
+    std::uint8_t flags = Place::flags_of(record.part());
+    if ((record.flags & LogRecord::kInterrupt) != 0) flags |= Place::kInterrupt;
     if (!core_.try_write(record.offset / kWordBytes, record.words, words, record.written_ns, flags))
         return false;
     if ((record.flags & LogRecord::kMeLast) != 0) {
         const auto* bytes = static_cast<const std::byte*>(words);
         own_later_.push_back({core_.exchange().out().next_sequence(),
-                              record.offset,
+                              record,
                               {bytes, bytes + record.words * kWordBytes}});
     }
     if (tap_.is_open()) [[unlikely]]
@@ -82,6 +82,7 @@ void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) 
     shown.written_ns = record.written_ns;
     shown.applied_ns = now;
     shown.offset = record.offset;
+    shown.part = record.part();
     shown.is_interrupt = (record.flags & LogRecord::kInterrupt) != 0;
     shown.is_me_last = (record.flags & LogRecord::kMeLast) != 0;
     tap_.show(shown, {static_cast<const std::byte*>(words), record.words * kWordBytes});
@@ -294,10 +295,8 @@ bool Outbox::complete() noexcept {
     bool changed = false;
     while (!own_later_.empty() && own_later_.front().sequence <= completed_) {
         const OwnLater& write = own_later_.front();
-        const Words words(write.words);
-        const Applying applying(applier_, write.offset, words.size());
-        for (std::size_t i = words.size(); i-- > 0;)  // as in BankWriter::post
-            bank_.store_word(write.offset + i * kWordBytes, words[i], applying.any_twin());
+        const Applying applying(applier_, write.record.offset, write.record.words);
+        bank_.store(write.record, write.words.data(), applying.any_twin());
         own_later_.pop_front();
         changed = true;
     }

@@ -108,7 +108,7 @@ private:
     };
     struct OwnLater {  ///< write-me-last
         std::uint64_t sequence = 0;
-        std::size_t offset = 0;
+        LogRecord record;
         std::vector<std::byte> words;
     };
     static constexpr std::uint64_t kLater = UINT64_MAX;  ///< not in the stream yet

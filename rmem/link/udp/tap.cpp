@@ -22,6 +22,7 @@ LogRecord packed(const TappedWrite& write) noexcept {
     if (write.is_me_last) record.flags |= LogRecord::kMeLast;
     if (write.has_more) record.flags |= LogRecord::kMore;
     if (write.is_gap) record.flags |= kGap;
+    record.flags |= LogRecord::flags_of(write.part);
     record.delay_ns = static_cast<std::uint32_t>(
         std::clamp<std::int64_t>(write.applied_ns - write.written_ns, 0, kMaxNs));
     record.queued_words = write.origin;
@@ -38,6 +39,7 @@ TappedWrite unpacked(const LogRecord& record) noexcept {
     }
     write.offset = record.offset;
     write.words = record.words;
+    write.part = record.part();
     write.is_interrupt = (record.flags & LogRecord::kInterrupt) != 0;
     write.is_me_last = (record.flags & LogRecord::kMeLast) != 0;
     write.has_more = (record.flags & LogRecord::kMore) != 0;

@@ -40,6 +40,7 @@ struct TappedWrite {
         0;  ///< in this node's bank, or sent; at most 4.29 s after `written_ns` can be told
     std::uint64_t offset = 0;
     std::uint32_t words = 0;
+    WordPart part = kWholeWord;  ///< of its one word, if it has not all
     bool is_interrupt = false, is_me_last = false;
     bool has_more = false;  ///< the origin's next one is of the same batch
     bool is_gap = false;    ///< no write: only the times count

@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
+#include <span>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace rmem {
 namespace {
@@ -45,6 +49,48 @@ TEST(WordBlock, a_block_is_stored_and_loaded_whole_and_nothing_beside_it) {
         expect_moved(store_block, shared, own, bytes);
         expect_moved(load_block, own, shared, bytes);
     });
+}
+
+TEST(WordBlock, a_part_of_a_word_is_stored_and_nothing_beside_it) {
+    for (unsigned part = 1; part <= kWholeWord; ++part) {
+        alignas(kWordBytes) std::array<std::uint8_t, 12> to{};
+        const std::array<std::uint8_t, kWordBytes> from{1, 2, 3, 4};
+        to.fill(9);
+        const auto bytes = static_cast<WordPart>(part);
+        store_part(reinterpret_cast<std::byte*>(&to[4]), std::bit_cast<std::uint32_t>(from), bytes);
+        std::vector<std::size_t> runs;
+        for_each_run(bytes, std::as_bytes(std::span(from)),
+                     [&](std::size_t first, std::span<const std::byte> run) {
+                         for (std::size_t i = 0; i < run.size(); ++i) runs.push_back(first + i);
+                     });
+        for (std::size_t i = 0; i < to.size(); ++i) {
+            const bool is_in = i / kWordBytes == 1 && (part >> i % kWordBytes & 1) != 0;
+            EXPECT_EQ(to[i], is_in ? from[i % kWordBytes] : 9) << part;
+            const auto visits = std::count(runs.begin(), runs.end(), i - kWordBytes);
+            EXPECT_EQ(visits, is_in ? 1 : 0) << part;
+        }
+    }
+    EXPECT_EQ(differing_part(0x01020304, 0x01120305), 0b0101);
+    EXPECT_EQ(with_part(0x11223344, 0xAABBCCDD, 0b0110), 0x11BBCC44U);
+    EXPECT_EQ(part_of_word(1, 2), 0b0110);
+}
+
+TEST(WordBlock, parts_of_one_word_that_several_store_at_once_are_all_kept) {
+    constexpr unsigned kRounds = 20'000;
+    for (const auto& [one, other] :
+         {std::pair{0b0101, 0b1010}, {0b0111, 0b1000}, {0b0011, 0b1100}, {0b0110, 0b1001}}) {
+        alignas(kLineBytes) std::array<std::byte, kLineBytes> memory{};
+        const auto write = [&](int part) {
+            for (unsigned i = 1; i <= kRounds; ++i)
+                store_part(memory.data(), 0x0101'0101U * (i & 0x7F), static_cast<WordPart>(part));
+        };
+        std::thread second([&, part = other] { write(part); });
+        write(one);
+        second.join();
+        std::uint32_t seen = 0;
+        load_block(&seen, memory.data(), kWordBytes);
+        EXPECT_EQ(seen, 0x0101'0101U * (kRounds & 0x7F)) << one;
+    }
 }
 
 TEST(WordBlock, every_bit_of_a_block_counts_in_a_comparison_and_none_beside_it) {

@@ -43,12 +43,14 @@ TEST_F(RecordingWriterTest, what_is_written_is_read_with_all_that_belongs_to_it)
                                     numbered(3, info.start_ns + 1, 2)};
     made[0].flags = RecordedWrite::kInterrupt | RecordedWrite::kMeLast;
     made[1].flags = RecordedWrite::kAtStart;
+    made.push_back(numbered(4, info.start_ns + 2, 1));
+    made[3].flags = RecordedWrite::flags_of(0b0110);
     made[2].offset = info.config.bank_bytes() - 8;
     made.push_back({info.start_ns + 5, 2, 6, 0, RecordedWrite::kMissed, {}});
     RecordingWriter writer(path, info);
     for (const auto& write : made) EXPECT_TRUE(writer.add(write.view()));
     EXPECT_TRUE(writer.close());
-    EXPECT_EQ(writer.kept().writes, 4u);
+    EXPECT_EQ(writer.kept().writes, 5u);
     EXPECT_EQ(writer.kept().bytes, std::filesystem::file_size(path));
 
     RecordingReader reader(path);
@@ -118,7 +120,7 @@ TEST_F(RecordingWriterTest, a_long_write_becomes_several_records_without_a_gap) 
 
 TEST_F(RecordingWriterTest, a_write_that_the_ring_cannot_have_had_is_refused_and_counted) {
     const OwnedWrite good = numbered(0, info.start_ns);
-    std::vector<OwnedWrite> bad(9, good);
+    std::vector<OwnedWrite> bad(10, good);
     bad[0].node = info.config.nodes;
     bad[1].rank = info.config.ranks;
     bad[2].offset = 2;
@@ -127,6 +129,8 @@ TEST_F(RecordingWriterTest, a_write_that_the_ring_cannot_have_had_is_refused_and
     bad[5].words.resize(3);
     bad[6].words.clear();
     bad[7].flags = RecordedWrite::kMissed;
+    bad[9].flags = RecordedWrite::flags_of(1);
+    bad[9].words.resize(8);
     bad[8].time_ns = std::numeric_limits<std::int64_t>::min();
     RecordingWriter writer(path, info);
     for (const auto& write : bad) EXPECT_FALSE(writer.add(write.view()));

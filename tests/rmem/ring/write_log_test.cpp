@@ -216,6 +216,25 @@ TEST_F(WriteLog, what_no_writer_writes_is_corrupt) {
     EXPECT_EQ(next_of(reader).record.offset, 8U);
 }
 
+TEST_F(WriteLog, a_record_of_bytes_has_one_word_and_stores_these) {
+    LogRecord bytes = record(64, 1);
+    bytes.flags = LogRecord::kInterrupt | LogRecord::flags_of(0b0110);
+    const std::uint32_t value = 0x04030201;
+    writer.append(bytes, &value);
+    const LogReader::Entry entry = next_of(reader);
+    EXPECT_EQ(entry.record.part(), 0b0110);
+    std::uint32_t bank = 0x99999999;
+    EXPECT_TRUE(reader.copy_words(entry, reinterpret_cast<std::byte*>(&bank)));
+    EXPECT_EQ(bank, 0x99030299U);
+    reader.pass(entry);
+    bytes.words = 2;
+    writer.append(bytes, numbers(2, 7).data());
+    LogReader::Entry next;
+    EXPECT_EQ(reader.peek(next), LogReader::Found::corrupt);
+    EXPECT_EQ(record(0, 1).part(), kWholeWord);
+    EXPECT_EQ(LogRecord::flags_of(kWholeWord), 0U);
+}
+
 TEST_F(WriteLog, a_reader_in_another_thread_sees_whole_records_in_order) {
     constexpr std::uint32_t kRecords = 100'000;
     std::atomic<std::uint64_t> done{0};

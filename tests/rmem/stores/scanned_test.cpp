@@ -101,6 +101,18 @@ TEST_P(ScannedStoresTest, only_words_that_change_are_taken_neighbours_together) 
     EXPECT_EQ(taken(), std::vector<Taken>{}) << "behind the memory";
 }
 
+TEST_P(ScannedStoresTest, of_a_word_only_the_bytes_that_change_are_taken) {
+    taker.room = 0;  // so that all of it is found in one look
+    word(64) = 0x01010101;
+    word(68) = 0x01010101;
+    word(72) = 0x00010001;
+    word(76) = 0x01010101;
+    EXPECT_FALSE(scanned->await_taken(Deadline::in(5'000'000)));
+    taker.room = 99;
+    EXPECT_EQ(taken(), (std::vector<Taken>{{64, 8}, {72, 4}, {76, 4}}));
+    EXPECT_EQ(taker.parts, (std::vector<WordPart>{kWholeWord, 0b0101, kWholeWord}));
+}
+
 TEST_P(ScannedStoresTest, a_page_that_has_cooled_is_watched_as_at_first) {
     for (std::uint32_t round = 1; round <= 3; ++round) {
         word(0) = round;
@@ -143,8 +155,8 @@ TEST_P(ScannedStoresTest, sync_words_are_taken_last_whatever_their_place) {
     scanned->set_sync(8192 + 64, 4);
     taker.room = 0;  // so that all of it is found in one look
     word(8192 + 64) = 1;
-    word(0) = 1;
-    word(4) = 1;
+    word(0) = 0x01010101;
+    word(4) = 0x01010101;
     word(8) = 1;
     word(4096) = 1;
     word(8192) = 1;

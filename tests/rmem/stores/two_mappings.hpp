@@ -107,8 +107,10 @@ public:
     std::size_t forward(std::span<const stores::StoredWords> stored) noexcept override {
         const std::lock_guard lock(mutex_);
         const std::size_t count = std::min(room.load(), stored.size());
-        for (const auto& [offset, data] : stored.first(count))
+        for (const auto& [offset, data, part] : stored.first(count)) {
             taken_.push_back({offset, data.size()});
+            parts.push_back(part);
+        }
         return count + untrue;
     }
     void note_look(std::int64_t, bool) noexcept override {}
@@ -118,7 +120,8 @@ public:
     }
 
     std::atomic<std::size_t> room{~std::size_t{0}};
-    std::size_t untrue = 0;  ///< more than that, as it says
+    std::size_t untrue = 0;       ///< more than that, as it says
+    std::vector<WordPart> parts;  ///< of those that it took, for when nothing is stored
 
 private:
     std::byte* const bank_;

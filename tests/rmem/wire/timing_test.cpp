@@ -87,6 +87,15 @@ TEST(Timing, options_make_a_card_of_ones_own) {
     EXPECT_EQ(hash_of(parse_timing("gt200")), hash_of(parse_timing("gt200")));
 }
 
+TEST(Timing, scramnet_sends_whole_words_and_the_others_bytes) {
+    for (const char* name : {"scramnet-burst", "scramnet-burst-plus-1k", "platinum"})
+        EXPECT_EQ(parse_timing(name).whole_words, 1) << name;
+    for (const char* name : {"none", "gt200", "rfm5565"})
+        EXPECT_EQ(parse_timing(name).whole_words, 0) << name;
+    EXPECT_EQ(to_string(parse_timing("gt200,words=whole")), "gt200,words=whole");
+    EXPECT_NE(hash_of(parse_timing("gt200,words=whole")), hash_of(parse_timing("gt200")));
+}
+
 TEST(Timing, a_card_that_cannot_be_is_refused) {
     expect_refused("custom", "has no line rate");
     expect_refused("custom,line=9", "whole bits a second");

@@ -112,6 +112,21 @@ static void play(uint32_t members, uint32_t rounds, uint32_t spoilt) {
            rounds, rounds * members, (unsigned)kDataBytes);
 }
 
+/* ---- A barrier of one byte of a word for each member, stored and looked at through the pointer:
+ * once on a ring. Two rows in turn, since a member may be a round ahead. */
+static void meet(uint32_t members, uint32_t rounds) {
+    volatile uint8_t* const rows = (volatile uint8_t*)(memory + memory_bytes / 4 - 1024);
+    for (uint32_t round = 1; round <= rounds; ++round) {
+        volatile uint8_t* const row = rows + round % 2 * 64;
+        const double since = seconds();
+        row[self] = (uint8_t)round;
+        for (uint32_t member = 0; member < members; ++member) {
+            while (row[member] != (uint8_t)round) look_again(since, "the byte", member);
+        }
+    }
+    printf("member %u of %u: met %u times\n", self, members, rounds);
+}
+
 /* ---- Round trips */
 enum { kAway, kHere, kHasMet }; /* words of places, one of each node */
 static struct {
@@ -179,6 +194,8 @@ int main(int argc, char** argv) {
     } else if (strcmp(what, "ping_pong") == 0 && argc == 6) {
         peer = number_at(3, argc, argv);
         ping_pong(number_at(4, argc, argv), argv[5]);
+    } else if (strcmp(what, "bytes") == 0) {
+        meet(number_at(3, argc, argv), number_at(4, argc, argv));
     } else if (strcmp(what, "throughput") == 0) {
         const uint32_t ms = number_at(3, argc, argv);
         for (int i = 0; i < 6 && card_calls.speeds[i].name != NULL; ++i)

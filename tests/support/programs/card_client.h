@@ -4,6 +4,7 @@
 /* What the client programs of all cards share: all but the calls of a card. Each is one program:
  *
  *     client integrity UNIT MEMBERS ROUNDS [SPOILT]    a game that finds each broken word
+ *     client bytes UNIT MEMBERS ROUNDS                 a barrier of one byte for each
  *     client ping_pong UNIT PEER COUNT HOW             interrupts to and fro
  *     client throughput UNIT MS                        speeds, for MS milliseconds each
  *     client monitor UNIT                              what the card tells of itself

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -187,6 +188,36 @@ struct WidensBytes : Faithful {
 
 private:
     std::map<std::size_t, std::array<std::uint8_t, 4>> own_;
+};
+
+/// Sends a byte's whole word, with what it has last seen there in the rest of it.
+struct CompletesBytes : Faithful {
+    using Faithful::Faithful;
+    void write_byte(std::size_t offset, std::uint8_t value) override {
+        auto& word = seen_[offset / 4];
+        word[offset % 4] = value;
+        card_->write(offset / 4 * 4, word.data(), sizeof word);
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        card_->write(offset, from, bytes);
+        for (std::size_t at = 0; at < bytes; at += 4)
+            std::memcpy(seen_[(offset + at) / 4].data(), static_cast<const std::byte*>(from) + at,
+                        4);
+    }
+    std::uint32_t load(std::size_t offset) override {
+        const std::uint32_t value = card_->load(offset);
+        seen_[offset / 4] = std::bit_cast<std::array<std::uint8_t, 4>>(value);
+        return value;
+    }
+    void read(std::size_t offset, void* to, std::size_t bytes) override {
+        for (std::size_t at = 0; at < bytes; at += 4) {
+            const std::uint32_t value = load(offset + at);
+            std::memcpy(static_cast<std::byte*>(to) + at, &value, sizeof value);
+        }
+    }
+
+private:
+    std::map<std::size_t, std::array<std::uint8_t, 4>> seen_;
 };
 
 /// Has no room for a long burst, and does not say so.

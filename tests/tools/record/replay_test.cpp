@@ -67,7 +67,9 @@ TEST_F(Replay, a_replay_of_a_recorded_ring_leaves_another_ring_with_the_same_mem
         write_word(a, 8, 1234);
         ASSERT_TRUE(a.flush(Deadline::in(kDefaultJoinTimeoutNs)));
         const auto recorder =
-            start_recorder(recorded.name(), path, {"--count", std::to_string(2 * kWrites)});
+            start_recorder(recorded.name(), path, {"--count", std::to_string(2 * kWrites + 2)});
+        write_all(a, 0x2801, &kWrites, 2);  // of one word, two nodes' bytes
+        write_all(b, 0x2803, &kWrites, 1);
         for (std::uint32_t i = 0; i < kWrites; ++i) {
             write_word(a, 0x100 + i % 100 * 4, i);
             write_word(b, 0x2000 + i % 700 * 4, i * 3);
@@ -85,7 +87,7 @@ TEST_F(Replay, a_replay_of_a_recorded_ring_leaves_another_ring_with_the_same_mem
         ASSERT_TRUE(reader.flush(Deadline::in(kDefaultJoinTimeoutNs)));
         const Ran ran = replay({"--ring", other.name(), "--speed", "max", "--json"});
         EXPECT_EQ(ran.code, 0) << ran.err;
-        EXPECT_EQ(ran.json()["writes"], 2 * kWrites);
+        EXPECT_EQ(ran.json()["writes"], 2 * kWrites + 2);
         EXPECT_EQ(ran.json()["rank"], 0) << "the one that nobody holds";
         EXPECT_TRUE(memory_of(reader) == memory) << name_of(link);
     }
@@ -263,9 +265,11 @@ TEST_F(Replay, shows_what_is_in_a_recording) {
 }
 
 TEST_F(Replay, shows_writes_as_text) {
-    make({word(1 * kMs, 1, 0x40, 0xabc, RecordedWrite::kInterrupt)});
+    make({word(1 * kMs, 1, 0x40, 0xabc, RecordedWrite::kInterrupt),
+          word(2 * kMs, 1, 0x44, 0x11223344, RecordedWrite::flags_of(0b0110))});
     EXPECT_EQ(replay({"--print"}).out,
-              "+0.001000000 s  node 1 rank 1  0x00000040     1 word : 00000abc  interrupt\n");
+              "+0.001000000 s  node 1 rank 1  0x00000040     1 word : 00000abc  interrupt\n"
+              "+0.002000000 s  node 1 rank 1  0x00000044     1 word : --2233--\n");
 }
 
 TEST_F(Replay, makes_a_capture_with_a_packet_for_each_write) {

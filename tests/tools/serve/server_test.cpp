@@ -90,7 +90,7 @@ protected:
 TEST_F(Serve, refuses_another_version_with_a_sentence) {
     Peer peer(port);
     peer.greet(Channel::calls, 0, remote::kVersion + 1);
-    EXPECT_THAT(peer.next(), HasSubstr("speaks version 1 and the client version 2"));
+    EXPECT_THAT(peer.next(), HasSubstr("speaks version 2 and the client version 3"));
     EXPECT_EQ(peer.next(), "");
     EXPECT_TRUE(tool.prints("is refused"));
 }

@@ -19,6 +19,7 @@ Refusal check_node(std::uint16_t node) noexcept {
 
 Refusal check_place(const Place& place) noexcept {
     if (place.words == 0) return Refusal::record_empty;
+    if (place.part() != kWholeWord && place.words != 1) return Refusal::record_part;
     return place.index + place.words <= kPlaceIndices ? Refusal::none : Refusal::record_wraps;
 }
 
@@ -160,6 +161,7 @@ const char* name_of(Refusal refusal) noexcept {
         case Refusal::record_overrun: return "record-overrun";
         case Refusal::record_empty: return "record-empty";
         case Refusal::record_wraps: return "record-wraps";
+        case Refusal::record_part: return "record-part";
         case Refusal::node: return "node";
         case Refusal::kCount: break;
     }

@@ -53,6 +53,7 @@ enum class Refusal : std::uint8_t {
     record_overrun,   ///< a record, or a chunk, reaches beyond its section
     record_empty,     ///< a place, or a range of what is missing, of nothing
     record_wraps,     ///< a place that goes beyond the last index
+    record_part,      ///< bytes of a word, and more than that word
     node,             ///< names a node that no ring has
     kCount
 };

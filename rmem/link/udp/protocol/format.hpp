@@ -12,6 +12,7 @@
 #include "rmem/base/hash.hpp"
 #include "rmem/base/little_endian.hpp"
 #include "rmem/base/node_set.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/ring/config.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace rmem::udp {
 // ---- Limits
 
 inline constexpr std::uint32_t kMagic = 0x55454d52;  ///< "RMEU"
-inline constexpr std::uint8_t kVersion = 4;
+inline constexpr std::uint8_t kVersion = 5;
 inline constexpr std::size_t kHeaderBytes = 56;
 inline constexpr std::size_t kOriginAt = 6;        ///< of the header: whose datagram it is
 inline constexpr std::size_t kIncarnationAt = 16;  ///< and of which incarnation
@@ -143,6 +144,15 @@ constexpr std::uint64_t widened(std::uint32_t low, std::uint64_t near) noexcept 
 /// Words of the bank.
 struct Place {
     static constexpr std::uint8_t kInterrupt = 1;  ///< flag: the write carries the interrupt mark
+    static constexpr unsigned kPartShift = 4;  ///< above it: which bytes of its one word, 0: all
+
+    static constexpr std::uint8_t flags_of(WordPart part) noexcept {
+        return part == kWholeWord ? 0 : static_cast<std::uint8_t>(part << kPartShift);
+    }
+    constexpr WordPart part() const noexcept {
+        const auto part = static_cast<WordPart>(flags >> kPartShift & kWholeWord);
+        return part == 0 ? kWholeWord : part;
+    }
 
     std::uint64_t index = 0;  ///< of the first word; below kPlaceIndices
     std::uint16_t words = 0;

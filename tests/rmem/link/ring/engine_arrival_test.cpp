@@ -86,8 +86,8 @@ TEST(RingEngineArrival, the_write_that_comes_next_is_ready_before_it_is_due) {
     while (!ready() && now_ns() < end) engine.run();
     ASSERT_TRUE(ready());
     EXPECT_EQ(ready()->node, 1U);
-    EXPECT_EQ(ready()->offset, 64U);
-    EXPECT_EQ(ready()->bytes, 12U);
+    EXPECT_EQ(ready()->record.offset, 64U);
+    EXPECT_EQ(ready()->record.words, 3U);
     EXPECT_EQ(std::memcmp(ready()->words.data(), words.data(), 12), 0);
     EXPECT_FALSE(PlantedBug::prepare(engine, ready()->due_ns - 1));
     auto& claim = ring.ring()->log(0).header().deliverer;

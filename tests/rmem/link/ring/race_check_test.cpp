@@ -44,6 +44,17 @@ TEST_F(RaceCheck, each_word_that_both_wrote_is_reported) {
     EXPECT_EQ(races[1].offset, 76U);
 }
 
+TEST_F(RaceCheck, bytes_of_a_word_are_several_writers) {
+    checker.wrote(64, 1, 150, 0b0011);
+    EXPECT_EQ(checker.arrives(1, 64, 1, 100, 200, 0b1100), 0U);
+    EXPECT_EQ(checker.arrives(1, 64, 1, 100, 200, 0b0110), 1U);
+    EXPECT_EQ(checker.arrives(1, 64, 1, 100, 200), 1U);
+    ASSERT_EQ(races.size(), 2U);
+    EXPECT_EQ(races[0].part, 0b0010);
+    EXPECT_THAT(rmem::to_string(races[0]), HasSubstr("the byte at 0x41"));
+    EXPECT_THAT(rmem::to_string(races[1]), HasSubstr("bytes of the word at 0x40"));
+}
+
 TEST_F(RaceCheck, of_two_writes_at_one_time_the_higher_node_reports) {
     checker.wrote(0, 1, 100);
     EXPECT_EQ(checker.arrives(1, 0, 1, 100, 200), 1U);

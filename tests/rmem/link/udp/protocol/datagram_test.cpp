@@ -141,6 +141,9 @@ TEST_F(UdpDatagram, batches_with_wrong_records_are_refused) {
     EXPECT_EQ(refusal_of(kBatch, batch_body({5, 0}, 0)), Refusal::record_empty);
     EXPECT_EQ(refusal_of(kBatch, batch_body({kPlaceIndices - 2, 2}, 2)), Refusal::none);
     EXPECT_EQ(refusal_of(kBatch, batch_body({kPlaceIndices - 1, 2}, 2)), Refusal::record_wraps);
+    const std::uint8_t bytes = Place::flags_of(0b0110);
+    EXPECT_EQ(refusal_of(kBatch, batch_body({0, 1, bytes}, 1)), Refusal::none);
+    EXPECT_EQ(refusal_of(kBatch, batch_body({0, 2, bytes}, 2)), Refusal::record_part);
     EXPECT_EQ(refusal_of(kBatch, batch_body({}, 0, 0)), Refusal::sequence);
     Bytes empty(Batch::kHeadBytes);
     store(empty.data(), std::uint64_t{1});
