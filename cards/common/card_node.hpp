@@ -95,6 +95,12 @@ public:
                                      offset, memory_bytes_)));
         return false;
     }
+    /// With write-me-last, after a transfer: as on a card, what is read back next is the new. What
+    /// does not come round within a while is not waited for.
+    void await_own() const {
+        const Lock lock(mutex_);
+        static_cast<void>(rmem_flush(*this, kLongestRoundNs));
+    }
     /// For plain stores.
     [[nodiscard]] int map(void*& memory) const {
         const Lock lock(mutex_);
@@ -159,7 +165,6 @@ public:
     }
     /// How long what is sent now takes until every node has it; nothing: the ring does not answer.
     [[nodiscard]] std::optional<std::int64_t> measure_round() const {
-        constexpr std::int64_t kLongestRoundNs = 10'000'000;
         RMEM_CHECK_IF(false, mutex_.is_own());
         const std::int64_t begin_ns = rmem::now_ns();
         if (rmem_send_interrupt(*this, RMEM_ALL_NODES, kRoundTimeNumber, 0) != RMEM_OK ||
@@ -183,6 +188,8 @@ public:
     }
 
 private:
+    static constexpr std::int64_t kLongestRoundNs = 10'000'000;
+
     [[nodiscard]] static std::uint32_t whole_words(std::size_t bytes) {
         constexpr std::size_t kMax = 0xFFFFF000;
         return static_cast<std::uint32_t>(std::min(bytes, kMax) / kWordBytes * kWordBytes);

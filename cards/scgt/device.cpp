@@ -245,8 +245,9 @@ uint32 Device::write(Access access, uint32 offset, const void* from, uint32 byte
     } else if (bytes != 0) {
         result = write_dma(offset, data, bytes, flags, moved);
     }
-    if (result != SCGT_SUCCESS || !sends) return result;
-    return send(*interrupt);
+    if (result == SCGT_SUCCESS && sends) result = send(*interrupt);
+    if (moved != 0 && registers_.writes_me_last()) node_.await_own();
+    return result;
 }
 
 uint32 Device::read(Access access, uint32 offset, void* to, uint32 bytes, uint32 flags,

@@ -43,6 +43,9 @@ public:
         return (setting(kLinkControl) & needed) == needed;
     }
     /// An interrupt of this number that the node itself has sent comes here, too.
+    [[nodiscard]] bool writes_me_last() const {
+        return (setting(kLinkControl) & link_control::kWriteMeLastBit) != 0;
+    }
     [[nodiscard]] bool takes_own(unsigned number) const {
         return (accepted_numbers() >> number & 1) != 0 &&
                (setting(kLinkControl) & link_control::kInterruptSelfBit) != 0;

@@ -114,6 +114,7 @@ int Card::put(std::size_t offset, const std::byte* from, std::size_t bytes) {
         if (code != RMEM_OK) return result_of(code);
         moved += piece;
     }
+    if (bytes != 0 && writes_me_last()) node_.await_own();
     return kDone;
 }
 

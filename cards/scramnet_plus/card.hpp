@@ -106,6 +106,7 @@ private:
     [[nodiscard]] int put(std::size_t offset, const std::byte* from, std::size_t bytes);
 
     // ---- Registers. Called under the lock.
+    [[nodiscard]] bool writes_me_last() const { return has(SCR_CSR2, CSR2_DHMW | CSR2_WOS); }
     [[nodiscard]] bool has(unsigned number, std::uint16_t bits) const {
         return (registers_[number] & bits) == bits;
     }

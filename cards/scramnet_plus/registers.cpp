@@ -164,7 +164,7 @@ int Card::set_register(unsigned number, std::uint16_t value) {
         case SCR_CSR2:
             registers_[number] = value;
             if (!differ(before, value, kWriteMeLast)) return kDone;
-            return result_of(rmem_set_write_me_last(node_, has(number, kWriteMeLast) ? 1 : 0));
+            return result_of(rmem_set_write_me_last(node_, writes_me_last() ? 1 : 0));
         case SCR_CSR3:
             if (has(SCR_CSR8, CSR8_IDMX)) {
                 identity_.first_age = static_cast<std::uint8_t>(value & TAGE_MASK);

@@ -80,6 +80,9 @@ public:
         if (filter_) return write_changed(offset, &value, 1);
         pass(offset, &value, 1);
     }
+    /// Positions of the rank's log: of its end, and up to which all have come round, as far as is
+    /// known.
+    std::uint64_t written() const noexcept { return log_.head(); }
     void notify(unsigned rank) const noexcept { waiter_.notify(rank); }
 
     static void expect_write(std::size_t, std::size_t) noexcept {}  // no other has the bank's lines

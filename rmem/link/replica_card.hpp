@@ -6,6 +6,7 @@
 
 #include "rmem/link/host_card.hpp"
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,13 +39,13 @@ public:
         if constexpr (requires { memory_.is_heard(); }) {
             if (!memory_.is_heard()) return false;
         }
-        return memory_.room(bytes);
+        return (!me_last_ || fits_fifo(bytes)) && memory_.room(bytes);
     }
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
-        with_options([&] { memory_.write(offset, from, bytes); });
+        with_options(bytes, [&] { memory_.write(offset, from, bytes); });
     }
     void write_part(std::size_t offset, std::uint32_t value, WordPart part) override {
-        with_options([&] { memory_.write_part(offset, value, part); });
+        with_options(kWordBytes, [&] { memory_.write_part(offset, value, part); });
     }
     bool write_at_once(std::size_t offset, std::uint32_t value, WordPart part) override {
         if constexpr (requires { memory_.write_at_once(offset, value, part); })
@@ -87,20 +88,41 @@ public:
 private:
     /// They are the node's alone, not of its process's messages.
     template <class Write>
-    void with_options(Write write) {
+    void with_options(std::size_t bytes, Write write) {
         if (!me_last_ && !filter_) return write();
         memory_.set_write_me_last(me_last_);
         memory_.set_data_filter(filter_);
         write();
         memory_.set_write_me_last(false);
         memory_.set_data_filter(false);
+        if (!me_last_) return;
+        coming_round_.push_back({memory_.written(), bytes});
+        bytes_coming_round_ += bytes;
+    }
+    /// With write-me-last no more is on its way round than a card's transmit FIFO holds, or one
+    /// write: so what a program reads back is not older.
+    [[nodiscard]] bool fits_fifo(std::size_t bytes) {
+        constexpr std::uint32_t kDefaultFifoWords = 1024;
+        const std::uint32_t depth = config().timing.fifo_words;
+        const std::size_t most = (depth != 0 ? depth : kDefaultFifoWords) * kWordBytes;
+        for (const std::uint64_t come = memory_.come_round();
+             !coming_round_.empty() && coming_round_.front().end <= come; coming_round_.pop_front())
+            bytes_coming_round_ -= coming_round_.front().bytes;
+        return coming_round_.empty() || bytes_coming_round_ + bytes <= most;
     }
     static InterruptSource* source_of(M& memory) noexcept {
         if constexpr (requires { memory.interrupt_source(); }) return memory.interrupt_source();
         return nullptr;
     }
 
+    struct ComingRound {
+        std::uint64_t end;  ///< of the log, with it
+        std::size_t bytes;
+    };
+
     M& memory_;
+    std::deque<ComingRound> coming_round_;  ///< own writes with write-me-last
+    std::size_t bytes_coming_round_ = 0;
     bool me_last_ = false;
     bool filter_ = false;
     bool is_told_ = false;

@@ -167,6 +167,39 @@ TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_
     });
 }
 
+TEST_P(LinkConformance, with_write_me_last_a_fifo_is_on_its_way_round_at_most) {
+    if (!replicated() || simulated()) GTEST_SKIP() << "its own writes come round as the wire says";
+    if (!processes()) GTEST_SKIP() << "only a process can be stopped";
+    static constexpr std::uint32_t kFifo = 1024;  // words, of all these cards
+    keep_the_silent();
+    run(2, [](Self& self) {
+        if (self.id == 1) {
+            self.stop_here();
+            self.await([&] { return self.node.load(0) == self.shared.words[0]; });
+            return;
+        }
+        self.await([&] { return self.is_stopped(1); });
+        self.node.set_write_me_last(true);
+        std::uint32_t written = 0;
+        while (written < 4 * kFifo && self.node.write_word(0, written + 1) == WriteResult::ok) {
+            ++written;
+            EXPECT_LE(written - self.node.load(0), kFifo);
+        }
+        self.resume(1);
+        std::array<std::uint32_t, kFifo + 8> block;
+        for (std::uint32_t round = 1; round <= 8; ++round) {
+            block.fill(round);
+            self.write(1024, block.data(), sizeof block);
+            EXPECT_GE(self.node.load(1024) + 1, round) << "older than a write by more than one";
+        }
+        self.write_word(0, ++written);
+        self.shared.words[0] = written;
+        EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+        EXPECT_EQ(self.node.load(0), written);
+        EXPECT_EQ(self.node.load(1024), 8U);
+    });
+}
+
 TEST_P(LinkConformance, a_flush_that_a_stopped_node_holds_up_ends_at_its_deadline) {
     if (!replicated()) GTEST_SKIP() << "a store into the shared bank is everywhere at once";
     if (!processes()) GTEST_SKIP() << "only a process can be stopped";

@@ -25,6 +25,7 @@
 #include "rmem/link/ring/delivery.hpp"
 #include "rmem/link/ring/engine.hpp"
 #include "rmem/link/ring/engine_thread.hpp"
+#include "rmem/ring/applied.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -67,6 +68,7 @@ public:
     [[nodiscard]] bool room(std::size_t bytes);
     /// Ranks that sleep for a write were woken by it, or are by notify().
     static void commit() noexcept {}
+    std::uint64_t come_round() const noexcept { return applied_of(ring_, node_, rank_); }
     bool in_flight() const noexcept { return engine_.busy() || refused_ != 0; }
     /// A dead rank's writes are still on their way for a while: until then it counts as alive.
     bool is_alive(unsigned rank) const noexcept {

@@ -369,11 +369,7 @@ bool UdpMemory::room(std::size_t bytes) {
 bool UdpMemory::flush(Deadline deadline) {
     if (!engine_) leave(udp::Leaving::all);
     if (unannounced_) announce();
-    const std::uint64_t target = log_.head();
-    const auto is_done = [&] {
-        // (4) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (6)
-        return board_.completed[rank_].load(std::memory_order_acquire) >= target;
-    };
+    const auto is_done = [this, target = log_.head()] { return come_round() >= target; };
     if (!is_done()) {
         if (engine_) leave_and_ask();
         if (!await(deadline, is_done)) return false;

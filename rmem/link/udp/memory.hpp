@@ -70,6 +70,10 @@ public:
     // ---- The Memory concept, besides BankWriter's part
     [[nodiscard]] bool room(std::size_t bytes);
     using BankWriter::post;
+    std::uint64_t come_round() const noexcept {
+        // (4) - this acquire-load synchronizes-with the release-store outbox.cpp (6)
+        return board_.completed[rank_].load(std::memory_order_acquire);
+    }
     /// As write() or write_part() with room and commit(). False: nothing was written.
     [[nodiscard]] bool write_at_once(std::size_t offset, std::uint32_t value, WordPart part);
     /// What was written leaves.

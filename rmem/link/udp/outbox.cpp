@@ -167,7 +167,7 @@ void Outbox::show_consumed(unsigned rank, std::uint64_t position) noexcept {
 }
 
 void Outbox::show_completed(unsigned rank, std::uint64_t position) noexcept {
-    // (6) - this release-store synchronizes-with the acquire-load rmem/link/udp/memory.cpp (4)
+    // (6) - this release-store synchronizes-with the acquire-load rmem/link/udp/memory.hpp (4)
     board_.completed[rank].store(position, std::memory_order_release);
 }
 

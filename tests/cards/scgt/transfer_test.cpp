@@ -49,6 +49,21 @@ TEST_P(GtTransfers, plain_stores_travel_and_plain_loads_see_what_others_write) {
     EXPECT_EQ(scgtMapMem(a), mine);
 }
 
+/// The vendor's bit error test.
+TEST_P(GtTransfers, what_is_written_with_write_me_last_is_read_back) {
+    expect_done(scgtSetState(a, SCGT_WRITE_ME_LAST, 1));
+    for (const uint32 bytes : {4U, 64U, kBytes / 2}) {
+        std::vector<uint32> words(bytes / 4), read(bytes / 4);
+        for (uint32 round = 1; round <= 20; ++round) {
+            uint32 moved = 0;
+            std::iota(words.begin(), words.end(), round * 100'000);
+            expect_done(scgtWrite(a, 0, words.data(), bytes, 0, &moved, nullptr));
+            expect_done(scgtRead(a, 0, read.data(), bytes, 0, &moved));
+            ASSERT_EQ(read, words) << bytes << " bytes, round " << round;
+        }
+    }
+}
+
 TEST_P(GtTransfers, a_write_with_write_me_last_comes_back_when_it_has_been_everywhere) {
     expect_done(scgtSetState(a, SCGT_WRITE_ME_LAST, 1));
     EXPECT_EQ(scgtGetState(a, SCGT_WRITE_ME_LAST), 1U);
