@@ -74,7 +74,13 @@ void Joiner::take_answer(const Header& header, const Section& section) {
     }
     taker_->on_chunk(
         Chunk(section),
-        [this](std::uint64_t index, std::uint32_t value) { own_.edge.store(index, value); },
+        [this](std::uint64_t index, std::uint32_t value, WordPart part) {
+            if (part != kWholeWord) {
+                const std::byte* const here = own_.edge.bank().data() + index * kWordBytes;
+                value = with_part(load<std::uint32_t>(here), value, part);
+            }
+            own_.edge.store(index, value);
+        },
         [this](const Place& place) { return own_.edge.is_blank(place.index, place.words); });
 }
 

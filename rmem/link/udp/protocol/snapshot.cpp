@@ -44,7 +44,16 @@ void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence, const Pl
     for (std::uint64_t word = place.index; word < place.index + place.words; ++word) {
         std::unique_ptr<SetBy>& part = set_by_[word / kPartWords];
         if (!part) part = std::make_unique<SetBy>();
-        (*part)[word % kPartWords] = by;
+        if (place.part() != kWholeWord && !part->bytes) {
+            part->bytes = std::make_unique<decltype(part->bytes)::element_type>();
+            for (std::size_t i = 0; i < part->bytes->size(); ++i)
+                (*part->bytes)[i] = part->words[i / kWordBytes];
+        }
+        part->words[word % kPartWords] = by;
+        for (std::size_t i = 0; part->bytes && i < kWordBytes; ++i) {
+            if ((place.part() >> i & 1) != 0)
+                (*part->bytes)[word % kPartWords * kWordBytes + i] = by;
+        }
     }
 }
 
@@ -68,9 +77,9 @@ void SnapshotTaker::note_departure(unsigned origin) noexcept {
 void SnapshotTaker::forget_writes(unsigned origin) noexcept {
     for (const std::unique_ptr<SetBy>& part : set_by_) {
         if (!part) continue;
-        for (std::uint64_t& by : *part) {
+        part->for_each([origin](std::uint64_t& by) {
             if (by >> kSequenceBits == origin) by = 0;
-        }
+        });
     }
 }
 
@@ -194,10 +203,19 @@ bool SnapshotTaker::covers_admissions(const Answer& answer) const {
     return covers;
 }
 
-bool SnapshotTaker::is_newer(std::uint64_t word, const Answer& answer) const noexcept {
+/// Those bytes of the word that were set here later than the answer has them.
+WordPart SnapshotTaker::newer_part(std::uint64_t word, const Answer& answer) const noexcept {
     const std::unique_ptr<SetBy>& part = set_by_[word / kPartWords];
-    const std::uint64_t by = part ? (*part)[word % kPartWords] : 0;
-    return by != 0 && (by & kSequenceMask) > answer.positions[by >> kSequenceBits];
+    if (!part) return 0;
+    const auto is_newer = [&](std::uint64_t by) {
+        return by != 0 && (by & kSequenceMask) > answer.positions[by >> kSequenceBits];
+    };
+    const std::size_t at = word % kPartWords;
+    if (!part->bytes) return is_newer(part->words[at]) ? kWholeWord : WordPart{0};
+    unsigned newer = 0;
+    for (std::size_t i = 0; i < kWordBytes; ++i)
+        newer |= (is_newer((*part->bytes)[at * kWordBytes + i]) ? 1U : 0U) << i;
+    return static_cast<WordPart>(newer);
 }
 
 void SnapshotTaker::store_part(std::uint32_t part, const Chunk& chunk, const Answer& answer,
@@ -205,8 +223,8 @@ void SnapshotTaker::store_part(std::uint32_t part, const Chunk& chunk, const Ans
     const Place place = place_of({part, 1});
     const bool is_there = chunk.is_zeros() && !set_by_[part] && is_blank(place);
     for (std::uint64_t i = 0; i < place.words && !is_there; ++i) {
-        if (is_newer(place.index + i, answer)) continue;
-        store(place.index + i, chunk.is_zeros() ? 0 : chunk.words()[i]);
+        const auto older = static_cast<WordPart>(kWholeWord & ~newer_part(place.index + i, answer));
+        if (older != 0) store(place.index + i, chunk.is_zeros() ? 0 : chunk.words()[i], older);
     }
     note_part(part, chunk.is_zeros());
 }

@@ -5,9 +5,9 @@
 ///
 /// The joiner takes all streams from where it was admitted, and applies them to its bank at once.
 /// It requests the bank of its donor in parts, some at a time; each answer is of one instant, at
-/// which the donor had applied each stream up to a position. A word that a later batch than that
-/// has set here already is newer than the answer's, and stays. All hear each answer, so a joiner
-/// also takes what the donor answers to others, and what comes later than it was waited for.
+/// which the donor had applied each stream up to a position. A word, or a byte, that a later batch
+/// than that has set here already is newer than the answer's, and stays. All hear each answer, so a
+/// joiner also takes what the donor answers to others, and what comes later than it was waited for.
 ///
 ///     SnapshotTaker taker(bank words);                             // the joiner
 ///     taker.note_write(origin, sequence, place);                   // for each write applied
@@ -23,7 +23,8 @@
 /// every word.
 ///
 /// Threads: one user at a time. Progress: no call waits; until the bank is complete the joiner
-/// takes 8 bytes for each word of the parts that streams write.
+/// takes 8 bytes for each word of the parts that streams write, or each byte of those of which
+/// they write bytes.
 /// Trust: places are held against the bank; positions only make it wait. Answers are the donor's.
 /// Units: nanoseconds; places in words.
 
@@ -32,6 +33,7 @@
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
 #include "rmem/link/udp/protocol/retransmit_times.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -63,8 +65,8 @@ inline constexpr std::int64_t kMaxAgainNs = 50'000'000;
 class RMEM_API SnapshotTaker {
 public:
     using Applied = std::function<std::uint64_t(unsigned origin)>;
-    /// Stores words at a word index.
-    using Store = std::function<void(std::uint64_t index, std::uint32_t value)>;
+    /// Stores a word, or a part of it, at a word index.
+    using Store = std::function<void(std::uint64_t index, std::uint32_t value, WordPart part)>;
     /// Whether a part of the bank is zeros already, where neither a stream nor an answer has
     /// written: so a bank that was never used is not stored into.
     using IsBlank = std::function<bool(const Place&)>;
@@ -137,13 +139,23 @@ private:
     void store_part(std::uint32_t part, const Chunk& chunk, const Answer& answer,
                     const Store& store, const IsBlank& is_blank);
     void forget_writes(unsigned origin) noexcept;
-    bool is_newer(std::uint64_t word, const Answer& answer) const noexcept;
+    WordPart newer_part(std::uint64_t word, const Answer& answer) const noexcept;
     bool covers_admissions(const Answer& answer) const;
 
     std::uint64_t words_;
     std::uint64_t first_sequence_;
-    /// Of each word of a part: origin and sequence of the batch that set it last; 0: none did.
-    using SetBy = std::array<std::uint64_t, kPartWords>;
+    /// Of each word of a part: origin and sequence of the batch that set it last; 0: none did. And
+    /// once a batch has set bytes of one, of each of its bytes in place of that.
+    struct SetBy {
+        std::array<std::uint64_t, kPartWords> words{};
+        std::unique_ptr<std::array<std::uint64_t, kPartWords * kWordBytes>> bytes;
+
+        template <class Visit>
+        void for_each(Visit visit) {
+            std::for_each(words.begin(), words.end(), visit);
+            if (bytes) std::for_each(bytes->begin(), bytes->end(), visit);
+        }
+    };
     std::vector<std::unique_ptr<SetBy>> set_by_;  ///< of each part that a stream has written
     std::vector<bool> part_here_;
     std::vector<std::uint32_t> requested_by_;  ///< of each part: the request under way; 0: none

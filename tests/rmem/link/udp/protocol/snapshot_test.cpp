@@ -30,14 +30,23 @@ struct Write {
     std::uint32_t value;
 };
 
-/// Streams of origins that each own every n-th run of 16 words.
+constexpr std::size_t kSharedWords = 8;
+
+/// Streams of origins that each own every n-th run of 16 words, and where they are at most four one
+/// byte of each of the last kSharedWords.
 class Streams {
 public:
     Streams(unsigned origins, std::size_t words, std::uint64_t seed)
         : random(seed), batches(origins), words_(words) {}
 
     void extend(unsigned origin) {
-        const std::size_t runs = words_ / 16 / batches.size();
+        if (batches.size() <= kWordBytes && random.below(4) == 0) {
+            const std::uint8_t own = Place::flags_of(part_of_word(origin, 1));
+            const std::uint64_t shared = words_ - kSharedWords + random.below(kSharedWords);
+            batches[origin].push_back({{shared, 1, own}, ++values_ * 0x01010101U});
+            return;
+        }
+        const std::size_t runs = (words_ - kSharedWords) / 16 / batches.size();
         const std::uint64_t run = random.below(runs) * batches.size() + origin;
         const auto length = static_cast<std::uint16_t>(random.below(16) + 1);
         batches[origin].push_back({{run * 16, length, 0}, ++values_});
@@ -48,7 +57,8 @@ public:
         if (next > batches[origin].size()) return false;
         const Write& write = batches[origin][next - 1];
         for (std::size_t i = 0; i < write.place.words; ++i) {
-            replica.bank[write.place.index + i] = write.value;
+            std::uint32_t& word = replica.bank[write.place.index + i];
+            word = with_part(word, write.value, write.place.part());
         }
         replica.applied[origin] = next;
         if (taker != nullptr) taker->note_write(origin, next, write.place);
@@ -117,8 +127,9 @@ public:
                 taker_.on_vector(Vector(section), 0, applied());
             } else {
                 ASSERT_EQ(section.type(), SectionType::chunk);
-                const auto store = [this](std::uint64_t index, std::uint32_t value) {
-                    joiner_.bank.at(index) = value;
+                const auto store = [this](std::uint64_t index, std::uint32_t value, WordPart part) {
+                    std::uint32_t& word = joiner_.bank.at(index);
+                    word = with_part(word, value, part);
                     ++stores;
                 };
                 taker_.on_chunk(Chunk(section), store, [this](const Place&) { return is_blank; });
@@ -164,7 +175,8 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         Random dice(seed * 31);
         const auto origins = static_cast<unsigned>(dice.below(4)) + 1;
-        const std::size_t words = (dice.below(40) + 2) * 16 * origins + dice.below(300);
+        const std::size_t words =
+            (dice.below(40) + 2) * 16 * origins + dice.below(300) + kSharedWords;
         Streams streams(origins, words, seed);
         Replica donor(words), joiner(words);
         for (int i = 0; i < 200; ++i) streams.extend(static_cast<unsigned>(dice.below(origins)));
