@@ -24,6 +24,8 @@ local f = {
     sampled = ProtoField.bool("rmem.flags.sampled", "Seen by looking, writer unknown", 16, nil,
         0x10),
     applied = ProtoField.bool("rmem.flags.applied", "Says when it was applied", 16, nil, 0x20),
+    bytes = ProtoField.uint16("rmem.flags.bytes", "Only these bytes of its word (0: all)", base.HEX,
+        nil, 0xf00),
     delay = ProtoField.uint32("rmem.delay", "Applied after (ns)"),
     node = ProtoField.uint16("rmem.node", "Node"),
     rank = ProtoField.uint16("rmem.rank", "Rank"),
@@ -40,7 +42,7 @@ rmem.experts = { malformed }
 
 local function add_flags(tree, range)
     local flags = tree:add_le(f.flags, range)
-    local all = { f.interrupt, f.me_last, f.at_start, f.missed, f.sampled, f.applied }
+    local all = { f.interrupt, f.me_last, f.at_start, f.missed, f.sampled, f.applied, f.bytes }
     for _, field in ipairs(all) do
         flags:add_le(field, range)
     end
@@ -106,7 +108,7 @@ DissectorTable.get("wtap_encap"):add(wtap.USER0, rmem)
 
 local rmem_udp = Proto("rmem_udp", "Reflective memory, link udp")
 local MAGIC = 0x55454d52 -- "RMEU"
-local WIRE_VERSION = 4
+local WIRE_VERSION = 5
 local WIRE_HEADER_BYTES = 56
 local TAG_BYTES = 16
 local PLACE_BYTES = 8
@@ -135,6 +137,8 @@ local w = {
     sequence = ProtoField.uint64("rmem_udp.sequence", "Batch"),
     first_store = ProtoField.int64("rmem_udp.first_store", "First store, origin's clock (ns)"),
     interrupt = ProtoField.bool("rmem_udp.interrupt", "Interrupt mark", 8, nil, 0x1),
+    bytes = ProtoField.uint8("rmem_udp.bytes", "Only these bytes of its word (0: all)", base.HEX,
+        nil, 0xf0),
     of = ProtoField.uint16("rmem_udp.of", "Of or to node"),
     up_to = ProtoField.uint32("rmem_udp.up_to", "All here up to batch, low bits"),
     nak = ProtoField.uint32("rmem_udp.nak", "NAK from batch, low bits"),
@@ -163,6 +167,7 @@ local function add_place(tree, range)
     tree:add(f.offset, range(0, 5), offset)
     tree:add_le(f.words, range(5, 2))
     tree:add(w.interrupt, range(7, 1))
+    tree:add(w.bytes, range(7, 1))
     return offset, count
 end
 
