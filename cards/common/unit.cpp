@@ -103,13 +103,21 @@ int open_a_rank(rmem_node*& node, rmem_options options) {
     const auto environment = rmem::Environment::read();
     const unsigned ranks = environment.ranks.value_or(environment.nodes.value_or(1));
     const unsigned nodes = environment.nodes.value_or(ranks);
+    unsigned programs = 0;
     int result = RMEM_EBUSY;
     for (unsigned rank = 0; rank < ranks && result == RMEM_EBUSY; ++rank) {
         if (rank * nodes / ranks != environment.node.value_or(0)) continue;
         options.rank = static_cast<int>(rank);
         result = rmem_open_with(&node, &options);
+        ++programs;
     }
-    return result;
+    if (result != RMEM_EBUSY) return result;
+    return rmem::fail(result,
+                      fmt::format("node {} of ring '{}' has {} programs already, and no room for "
+                                  "more; start it once more with more, such as `rmem node --unit "
+                                  "… --ranks {}`, alike for all nodes",
+                                  environment.node.value_or(0), environment.ring.value_or("rmem"),
+                                  programs, 2 * ranks));
 }
 
 int no_unit(unsigned unit) {

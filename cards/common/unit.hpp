@@ -18,6 +18,9 @@
 #include "rmem/base/descriptor.hpp"
 #include "rmem/rmem.h"
 
+#include <atomic>
+#include <climits>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,5 +55,17 @@ using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
 /// A free rank of the unit's node, opened. Null, with the code of rmem_open_with and its sentence
 /// in rmem_last_error(), on failure; RMEM_ESYS where there is no such unit.
 [[nodiscard]] OwnNode open_unit(unsigned unit, int& code) noexcept;
+
+/// Says on stderr what rmem_last_error() says, since programs tell a code alone, and that does not
+/// say what to start. Of units that are not there one alone: a tool may look for all.
+inline void tell_why_not_opened(const char* library, unsigned unit, int code) noexcept {
+    static std::atomic<unsigned> absent{UINT_MAX};
+    unsigned first = UINT_MAX;
+    // relaxed is enough: told twice is told
+    if (code == RMEM_ESYS &&
+        !absent.compare_exchange_strong(first, unit, std::memory_order_relaxed) && first != unit)
+        return;
+    static_cast<void>(std::fprintf(stderr, "%s: %s\n", library, rmem_last_error()));
+}
 
 }  // namespace cards

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,6 +57,24 @@ std::optional<unsigned> unit_of(std::string_view path) {
                    [](unsigned char c) { return std::tolower(c); });
     if (number > kMaxUnit || !before.ends_with(kName)) return std::nullopt;
     return number;
+}
+
+/// The unit of a name that is the site's own, such as /dev/daqd-rfm1, by "daqd-rfm1=1,…".
+std::optional<unsigned> unit_named(std::string_view path) {
+    const std::string given = rmem::environment_text("RMEM_RFM2G_NAMES");
+    const std::string_view name = path.substr(path.find_last_of("/\\") + 1);
+    std::istringstream pairs(given);
+    for (std::string pair; std::getline(pairs, pair, ',');) {
+        const std::size_t equals = pair.find('=');
+        if (equals == std::string::npos)
+            throw rmem::Error(rmem::Errc::bad_environment,
+                              fmt::format("RMEM_RFM2G_NAMES: '{}' names no unit; give name=unit, "
+                                          "and commas between, such as daqd-rfm=0,daqd-rfm1=1",
+                                          pair));
+        if (std::string_view(pair).substr(0, equals) == name)
+            return rmem::parse_unsigned("RMEM_RFM2G_NAMES", pair.substr(equals + 1), kMaxUnit);
+    }
+    return unit_of(path);
 }
 
 /// The switch of the board. Throws bad_environment.
@@ -109,17 +128,20 @@ void describe(RFM2GCONFIG& config, const char* path, Device& device) {
     bus.type = DEVICE_ID_PCI5565;
 }
 
-RFM2G_STATUS not_opened(int code) {
-    std::fprintf(stderr, "rfm2g: %s\n", rmem_last_error());
-    if (code == RMEM_ESYS) return RFM2G_NO_RFM2G_BOARD;
-    return status_of(code, RFM2G_NOT_OPEN);
+RFM2G_STATUS not_opened(unsigned unit, int code) {
+    tell_why_not_opened("rfm2g", unit, code);
+    return code == RMEM_ESYS ? RFM2G_NO_RFM2G_BOARD : status_of(code, RFM2G_NOT_OPEN);
 }
 
 RFM2G_STATUS open(const char* path, RFM2GHANDLE* rh) {
-    const auto unit = unit_of(path);
+    const auto unit = unit_named(path);
     if (!unit) {
-        return not_opened(rmem::fail(
-            RMEM_ESYS, fmt::format("'{}' names no unit; give a path such as /dev/rfm2g0", path)));
+        static_cast<void>(rmem::fail(
+            RMEM_ESYS, fmt::format("'{}' names no unit; give a path such as /dev/rfm2g0, "
+                                   "or say by RMEM_RFM2G_NAMES which it is",
+                                   path)));
+        std::fprintf(stderr, "rfm2g: %s\n", rmem_last_error());
+        return RFM2G_NO_RFM2G_BOARD;
     }
     const std::uint32_t window_bytes = window_setting();
     int code = RMEM_OK;
@@ -133,7 +155,7 @@ RFM2G_STATUS open(const char* path, RFM2GHANDLE* rh) {
         code = own->accept_events();
         return code < 0 ? nullptr : own;
     });
-    if (place == Handles::kNone) return not_opened(code);
+    if (place == Handles::kNone) return not_opened(*unit, code);
     rfm2ghandle_s& handle = seen_of_handles[place];
     handle.fd = -1;
     for (int event = 0; event < RFM2GEVENT_LAST; ++event) {
@@ -220,7 +242,7 @@ RFM2G_STATUS RFM2gOpen(char* DevicePath, RFM2GHANDLE* rh) {
     try {
         return open(DevicePath, rh);
     } catch (...) {
-        return not_opened(rmem::failed_with(std::current_exception()));
+        return not_opened(kMaxUnit + 1, rmem::failed_with(std::current_exception()));
     }
 }
 

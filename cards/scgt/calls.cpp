@@ -140,8 +140,7 @@ uint32 scgtOpen(uint32 unitNum, scgtHandle* pHandle) {
         code = rmem::failed_with(std::current_exception());
     }
     if (pHandle->osHandle != kClosed) return SCGT_SUCCESS;
-    // Programs tell the code alone, and that does not say what to start.
-    static_cast<void>(std::fprintf(stderr, "scgt: %s\n", rmem_last_error()));
+    cards::tell_why_not_opened("scgt", unitNum, code);
     const bool is_full = code == RMEM_ENOMEM || code == RMEM_EBUSY;
     return is_full ? SCGT_INSUFFICIENT_RESOURCES : SCGT_SYSTEM_ERROR;
 }
@@ -195,7 +194,7 @@ char* scgtGetErrStr(uint32 retcode) {
 
 uint32 scgtWrite(scgtHandle* pHandle, uint32 gtMemoryOffset, void* pDataBuffer,
                  uint32 bytesToTransfer, uint32 flags, uint32* pBytesTransferred,
-                 scgtInterrupt* pInterrupt) {
+                 const scgtInterrupt* pInterrupt) {
     return transfer(pHandle, flags, pBytesTransferred,
                     [&](Device& device, Device::Access access, uint32& moved) {
                         return device.write(access, gtMemoryOffset, pDataBuffer, bytesToTransfer,

@@ -173,7 +173,7 @@ SCGT_API uint32 scgtClose(scgtHandle* pHandle);
  *   PIO     of 32 (16) bits: the offset is rounded down to 4 (2), the length truncated */
 SCGT_API uint32 scgtWrite(scgtHandle* pHandle, uint32 gtMemoryOffset, void* pDataBuffer,
                           uint32 bytesToTransfer, uint32 flags, uint32* pBytesTransferred,
-                          scgtInterrupt* pInterrupt);
+                          const scgtInterrupt* pInterrupt);
 SCGT_API uint32 scgtRead(scgtHandle* pHandle, uint32 gtMemoryOffset, void* pDataBuffer,
                          uint32 bytesToTransfer, uint32 flags, uint32* pBytesTransferred);
 

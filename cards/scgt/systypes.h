@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SCGT_SYSTYPES_H
-#define SCGT_SYSTYPES_H
+#ifndef __SYS_TYPES_H__
+#define __SYS_TYPES_H__
 
-/* The types of scgtapi.h, under the names and of the sizes that its programs know. */
+/* The types of scgtapi.h, under the names and of the sizes that its programs know. The vendor's
+ * tools bring a file of that name, whose guard this is, too: what is read first counts. */
 
 typedef long long int64;
 typedef unsigned long long uint64;
@@ -17,4 +18,8 @@ typedef unsigned long uintpsize; /* as large as a pointer */
 #define PTR_TO_UINT64(ptr) ((uint64)((uintpsize)(ptr)))
 #define UINT64_TO_PTR(ptr_type, val64) ((ptr_type*)((uintpsize)(val64)))
 
-#endif /* SCGT_SYSTYPES_H */
+/* Of that file, and of nothing here. */
+#define NULLPTR NULL
+#define WARNING_DISABLE(number)
+
+#endif /* __SYS_TYPES_H__ */

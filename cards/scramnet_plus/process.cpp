@@ -110,14 +110,13 @@ int Process::check(int unit) const {
 
 int Process::open() {
     if (card_ != 0) return kDone;
+    int code = RMEM_OK;
     card_ = HandleTable<Card>::of_process().open(unit_, [&](std::shared_ptr<Card>) {
-        int code = RMEM_OK;
         OwnNode node = open_unit(unit_, code);
         return node ? std::make_shared<Card>(unit_, std::move(node)) : nullptr;
     });
     if (card_ != 0) return kDone;
-    // Programs tell a number alone, and that does not say what to start.
-    static_cast<void>(std::fprintf(stderr, "scramnet_plus: %s\n", rmem_last_error()));
+    tell_why_not_opened("scramnet_plus", unit_, code);
     return kRefused;
 }
 

@@ -138,6 +138,23 @@ SCRAMNET_API int sp_bist_rd(int* bits);
 
 #ifdef __cplusplus
 }
+
+/* With the arguments that the vendor's header for Windows has, char and unsigned long. */
+template <class Number>
+void scr_id_mm(Number* id, Number* count) {
+    unsigned char own = static_cast<unsigned char>(*id);
+    unsigned char all = static_cast<unsigned char>(*count);
+    scr_id_mm(&own, &all);
+    *id = static_cast<Number>(own);
+    *count = static_cast<Number>(all);
+}
+template <class Number>
+int scr_read_int_fifo(Number* address) {
+    uint32_t found = 0;
+    const int taken = scr_read_int_fifo(&found);
+    if (taken == 1) *address = found;
+    return taken;
+}
 #endif
 
 #endif /* SCRAMNET_PLUS_SCRPROTO_H */

@@ -57,6 +57,39 @@ unset RMEM_RING
 [[ $(head -1 "$work/said") == "version $(pkg-config --modversion billboard)" ]]
 "$work/cpp_user"
 
+echo "--- by the names of the vendors' own files"
+"${CC:-cc}" -std=c11 -I"$prefix/include/rfm2g" -o "$work/by_name" "$here/rfm2g_user.c" \
+    "$libdir/librfm2g.a"
+RMEM_RING=consumer-$$ "$work/by_name"
+grep -q 'RFM2G_PRODUCT_VERSION "R' "$prefix/include/rfm2g/rfm2g_version.h"
+sed 's,<scrplus.h>,<scramnet/scrplus.h>,' "$here/scramnet_plus_user.c" >"$work/plus_user.c"
+"${CC:-cc}" -std=c11 -I"$prefix/include" -o "$work/by_name" "$work/plus_user.c" \
+    -L"$libdir/scramnet" -lplus -lhw -lhwd
+RMEM_RING=consumer-$$ "$work/by_name"
+# Tools that bring the types themselves, which are those of <stdint.h>: before, or behind.
+mkdir "$work/tool"
+cat >"$work/tool/systypes.h" <<'END'
+#ifndef __SYS_TYPES_H__
+#define __SYS_TYPES_H__
+#include <stdint.h>
+typedef int64_t int64;
+typedef uint64_t uint64;
+typedef int32_t int32;
+typedef uint32_t uint32;
+typedef int16_t int16;
+typedef uint16_t uint16;
+typedef int8_t int8;
+typedef uint8_t uint8;
+typedef unsigned long uintpsize;
+#endif
+END
+for first in "$work/tool/systypes.h" "$prefix/include/scgt/scgtapi.h"; do
+    for language in c c++; do
+        "${CXX:-c++}" -x "$language" -fsyntax-only -I"$prefix/include/scgt" -include "$first" \
+            -include "$prefix/include/scgt/scgtapi.h" -include "$work/tool/systypes.h" /dev/null
+    done
+done
+
 echo "--- each header alone"
 # What it reads is the install's, the compiler's or the C library's.
 others='/(boost|fmt|nlohmann|rdma|toml\+\+)/|/(sodium|zlib)\.h'

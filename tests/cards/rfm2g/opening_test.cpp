@@ -85,6 +85,22 @@ TEST_F(OpeningCards, handles_of_one_process_share_its_rank_where_the_node_has_no
     EXPECT_EQ(of_first.get(), RFM2G_WAIT_EVENT_CANCELED);
 }
 
+TEST_F(OpeningCards, a_device_with_a_name_of_the_site_is_the_unit_that_the_setting_says) {
+    expect_not_opened("/dev/daqd-rfm1", RFM2G_NO_RFM2G_BOARD, "RMEM_RFM2G_NAMES");
+    ::setenv("RMEM_RFM2G_NAMES", "daqd-rfm=0,daqd-rfm1=1", 1);
+    for (const int unit : {0, 1}) {
+        RFM2GHANDLE handle = nullptr;
+        char path[] = "/dev/daqd-rfm1";
+        if (unit == 0) path[sizeof path - 2] = '\0';
+        ASSERT_EQ(RFM2gOpen(path, &handle), RFM2G_SUCCESS) << rmem_last_error();
+        EXPECT_EQ(handle->Config.NodeId, unit);
+        EXPECT_EQ(RFM2gClose(&handle), RFM2G_SUCCESS);
+    }
+    ::setenv("RMEM_RFM2G_NAMES", "daqd-rfm", 1);
+    expect_not_opened("/dev/daqd-rfm", RFM2G_NOT_OPEN, "name=unit");
+    ::unsetenv("RMEM_RFM2G_NAMES");
+}
+
 TEST_F(OpeningCards, a_window_that_no_board_has_is_refused) {
     ::setenv("RMEM_RFM2G_WINDOW", "3M", 1);
     expect_not_opened("/dev/rfm2g0", RFM2G_NOT_OPEN, "RMEM_RFM2G_WINDOW");

@@ -128,6 +128,10 @@ TEST_F(OpeningPlusCards, every_call_refuses_without_a_card) {
     EXPECT_EQ(scr_read_int_fifo(&word), 0);
     EXPECT_EQ(word, 7U);
     scr_id_mm(&id, &count);
+    char node = 9, nodes = 9;  // as the header for Windows has them
+    scr_id_mm(&node, &nodes);
+    EXPECT_EQ(node, id);
+    EXPECT_EQ(nodes, count);
     EXPECT_EQ(id + count, 18);
     scr_fifo_mm(RD_FIFO, &fifo);
     EXPECT_EQ(fifo.mt_flag, 9);
