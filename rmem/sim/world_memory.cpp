@@ -5,6 +5,7 @@
 #include "rmem/sim/world.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/word_block.hpp"
 
 #include <algorithm>
 #include <cstring>

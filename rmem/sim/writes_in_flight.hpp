@@ -10,7 +10,7 @@
 /// Thread safety: none. It allocates only while it grows to the load's size.
 
 #include "rmem/base/check.hpp"
-#include "rmem/base/word_block.hpp"
+#include "rmem/base/limits.hpp"
 #include "rmem/wire/queue.hpp"
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 /// Bodies run once per node (tests/support/link_nodes.hpp).
 /// Include it in one source of a test.
 
+#include "rmem/base/word_block.hpp"
 #include "tests/support/link_nodes.hpp"
 
 #include <array>

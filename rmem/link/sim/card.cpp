@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/sim/card.hpp"
 
+#include "rmem/base/word_block.hpp"
 #include "rmem/link/changed_runs.hpp"
 
 #include <fmt/format.h>
