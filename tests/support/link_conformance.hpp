@@ -201,6 +201,24 @@ TEST_P(LinkConformance, with_write_me_last_a_fifo_is_on_its_way_round_at_most) {
     });
 }
 
+TEST_P(LinkConformance, bytes_with_write_me_last_are_not_here_before_they_are_everywhere) {
+    if (!replicated()) GTEST_SKIP() << "a store into the shared bank is everywhere at once";
+    if (!processes()) GTEST_SKIP() << "only a process can be stopped";
+    if (cards_go_on()) GTEST_SKIP() << "such a card goes on while its process is stopped";
+    keep_the_silent();
+    run(2, [](Self& self) {
+        if (self.id == 1) return self.stop_here();
+        self.await([&] { return self.is_stopped(1); });
+        self.node.set_write_me_last(true);
+        self.await([&] { return self.node.write_part(64, ~0U, 0b0110) == WriteResult::ok; });
+        EXPECT_FALSE(self.node.flush(Deadline::in(2'000'000)));
+        EXPECT_EQ(self.node.load(64), 0U);
+        self.resume(1);
+        EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+        EXPECT_EQ(self.node.load(64), 0x00FF'FF00U);
+    });
+}
+
 TEST_P(LinkConformance, a_flush_that_a_stopped_node_holds_up_ends_at_its_deadline) {
     if (!replicated()) GTEST_SKIP() << "a store into the shared bank is everywhere at once";
     if (!processes()) GTEST_SKIP() << "only a process can be stopped";

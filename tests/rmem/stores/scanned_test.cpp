@@ -107,10 +107,11 @@ TEST_P(ScannedStoresTest, of_a_word_only_the_bytes_that_change_are_taken) {
     word(68) = 0x01010101;
     word(72) = 0x00010001;
     word(76) = 0x01010101;
+    word(84) = 0x01010101;
     EXPECT_FALSE(scanned->await_taken(Deadline::in(5'000'000)));
     taker.room = 99;
-    EXPECT_EQ(taken(), (std::vector<Taken>{{64, 8}, {72, 4}, {76, 4}}));
-    EXPECT_EQ(taker.parts, (std::vector<WordPart>{kWholeWord, 0b0101, kWholeWord}));
+    EXPECT_EQ(taken(), (std::vector<Taken>{{64, 8}, {72, 4}, {76, 4}, {84, 4}}));
+    EXPECT_EQ(taker.parts, (std::vector<WordPart>{kWholeWord, 0b0101, kWholeWord, kWholeWord}));
 }
 
 TEST_P(ScannedStoresTest, a_page_that_has_cooled_is_watched_as_at_first) {
