@@ -59,6 +59,7 @@ void CapturedStores::end() noexcept {
 }
 
 void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {
+    if (bytes == 0) return;  // a part of no bytes means all of the word
     captured_.add();
     if (const std::size_t inside = offset % kWordBytes; inside + bytes <= kWordBytes) [[likely]] {
         const WordPart part = part_of_word(inside, bytes);
