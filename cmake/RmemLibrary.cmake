@@ -7,10 +7,11 @@
 # in the current folder and below it, WITHOUT one of these, and <name>_marked, a static library with
 # the kill marks compiled in, for the tests that stop a process at a named place. MARKED are the
 # sources that include rmem/base/marks.hpp, perhaps by other headers; of the others both have the
-# same objects. LIBRARIES are other libraries of this project that its headers need. HEADERS are
-# what users include, and what these include: they are installed below the folder's name, and no
-# others. The names that a shared library gives are in the folder's exports.map. INTERNAL: static,
-# not installed, and built only when another part is made of it.
+# same objects. MARKED ALL, where these are most, lets the sources of each be compiled together.
+# LIBRARIES are other libraries of this project that its headers need. HEADERS are what users
+# include, and what these include: they are installed below the folder's name, and no others. The
+# names that a shared library gives are in the folder's exports.map. INTERNAL: static, not
+# installed, and built only when another part is made of it.
 function(rmem_library name)
     cmake_parse_arguments(PARSE_ARGV 1 arg
         "INTERNAL" "WITHOUT" "HEADERS;MARKED;LIBRARIES;PRIVATE_LIBRARIES")
@@ -41,10 +42,15 @@ function(rmem_library name)
             target_compile_features(${name} PUBLIC cxx_std_20)
         endif()
 
-        set_source_files_properties(${arg_MARKED} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-        list(JOIN arg_MARKED "|" marked)
-        add_library(${name}_marked STATIC EXCLUDE_FROM_ALL ${arg_MARKED}
-            "$<FILTER:$<TARGET_OBJECTS:${name}>,EXCLUDE,[.]dir/([.]/)?(${marked})[.]o$>")
+        if(arg_MARKED STREQUAL "ALL")
+            set(marked ${sources})
+        else()
+            set_source_files_properties(${arg_MARKED} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+            list(JOIN arg_MARKED "|" marked)
+            set(marked ${arg_MARKED}
+                "$<FILTER:$<TARGET_OBJECTS:${name}>,EXCLUDE,[.]dir/([.]/)?(${marked})[.]o$>")
+        endif()
+        add_library(${name}_marked STATIC EXCLUDE_FROM_ALL ${marked})
         # Public, because a mark may stand in a template of a header.
         target_compile_definitions(${name}_marked PUBLIC RMEM_MARKS=1)
         list(TRANSFORM arg_LIBRARIES APPEND _marked)
