@@ -264,10 +264,10 @@ int Client::counter(std::string_view name, std::uint64_t& value) {
     return ask_number(frame_of(Kind::counter, name.substr(0, kMaxCounterNameBytes)), value);
 }
 
-int Client::is_alive(unsigned rank) {
-    std::uint64_t alive = 0;
-    const int code = ask_number(frame_of(Kind::is_alive, std::uint32_t{rank}), alive);
-    return code < 0 ? code : static_cast<int>(alive != 0);
+int Client::is_there(Kind kind, int of) {
+    std::uint64_t is_there = 0;
+    const int code = ask_number(frame_of(kind, static_cast<std::uint32_t>(of)), is_there);
+    return code < 0 ? code : static_cast<int>(is_there != 0);
 }
 
 int Client::is_member() {

@@ -68,7 +68,7 @@ public:
     [[nodiscard]] int accept_interrupts(std::uint64_t numbers);
     [[nodiscard]] int flush(std::int64_t timeout_ns);
     [[nodiscard]] int counter(std::string_view name, std::uint64_t& value);
-    [[nodiscard]] int is_alive(unsigned rank);
+    [[nodiscard]] int is_there(Kind kind, int of);  ///< is_alive of a rank, is_present of a node
     [[nodiscard]] int is_member();
 
     /// Stores where the memory begins here; these whole pages of it are the node's from now on.

@@ -56,6 +56,7 @@ enum class Kind : std::uint16_t {
     is_member,   ///< number
     map,         ///< offset, bytes: whole pages; done, and shown as news
     write_part,  ///< offset of a word, value (32), which of its bytes (32); no answer
+    is_present,  ///< node (32); number
     // ---- Of the server, as answers
     welcome = 64,  ///< as Welcome
     done,

@@ -87,8 +87,14 @@ size_t rmem_size(const rmem_node* node) {
     return node == nullptr ? 0 : node->client.node().memory_bytes;
 }
 int rmem_is_alive(const rmem_node* node, int rank) {
-    return on_client(
-        node, [&](remote::Client& client) { return client.is_alive(static_cast<unsigned>(rank)); });
+    return on_client(node, [&](remote::Client& client) {
+        return client.is_there(remote::Kind::is_alive, rank);
+    });
+}
+int rmem_is_present(const rmem_node* node, int other) {
+    return on_client(node, [&](remote::Client& client) {
+        return client.is_there(remote::Kind::is_present, other);
+    });
 }
 int rmem_is_member(const rmem_node* node) {
     const int code = on_client(node, [](remote::Client& client) { return client.is_member(); });

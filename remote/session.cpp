@@ -112,6 +112,7 @@ Session::Step Session::make(const Frame& frame, std::int64_t now_ns) {
         case Kind::flush: return flush(fields, now_ns);
         case Kind::counter: return counter(fields);
         case Kind::is_alive:
+        case Kind::is_present:
         case Kind::is_member: return state(kind_of(frame), fields);
         case Kind::map: return map(fields);
         default: return Step::broken;
@@ -242,11 +243,12 @@ Session::Step Session::counter(FieldReader fields) {
 }
 
 Session::Step Session::state(Kind kind, FieldReader fields) {
-    const auto rank = kind == Kind::is_alive ? fields.take<std::uint32_t>() : 0;
+    const auto of =
+        static_cast<std::int32_t>(kind != Kind::is_member ? fields.take<std::uint32_t>() : 0);
     if (!fields.is_whole()) return Step::broken;
-    const int code = kind == Kind::is_member
-                         ? rmem_is_member(node_)
-                         : rmem_is_alive(node_, static_cast<std::int32_t>(rank));
+    const int code = kind == Kind::is_member  ? rmem_is_member(node_)
+                     : kind == Kind::is_alive ? rmem_is_alive(node_, of)
+                                              : rmem_is_present(node_, of);
     return code < 0 ? answer(code) : answer_number(static_cast<std::uint64_t>(code));
 }
 

@@ -133,6 +133,14 @@ int rmem_is_alive(const rmem_node* node, int rank) {
                                             n.config().name, n.config().ranks));
     });
 }
+int rmem_is_present(const rmem_node* node, int other) {
+    return of_node(node, [&](const rmem::Node& n) -> int {
+        if (other >= 0 && static_cast<unsigned>(other) < n.config().nodes)
+            return n.ring().is_present(static_cast<unsigned>(other)) ? 1 : 0;
+        return fail(RMEM_ERANK, fmt::format("there is no node {} in ring '{}', which has {}", other,
+                                            n.config().name, n.config().nodes));
+    });
+}
 int rmem_is_member(const rmem_node* node) {
     return of_node(node, [](const rmem::Node& n) { return n.is_member(); });
 }

@@ -31,9 +31,10 @@
  * Threads       One thread at a time may be inside a call of a node, but rmem_load, rmem_read,
  *               rmem_snapshot, rmem_poll and loads through rmem_bank: any. Different nodes are
  *               independent.
- * Fork          In a fork()ed child rmem_id, rmem_rank, rmem_size, rmem_is_alive and rmem_counter
- *               answer; every other call is RMEM_EINVAL, and nothing of the parent's is touched.
- *               The child may open a node of its own, and closes the parent's at no cost.
+ * Fork          In a fork()ed child rmem_id, rmem_rank, rmem_size, rmem_is_alive, rmem_is_present
+ *               and rmem_counter answer; every other call is RMEM_EINVAL, and nothing of the
+ *               parent's is touched. The child may open a node of its own, and closes the
+ *               parent's at no cost.
  * Results       0 or more is success, a negative RMEM_E… code (rmem/codes.h) failure. The sentence
  *               of rmem_last_error() names the object, what was found, and what to do.
  * Source        SCRAMNet+ and GT200: memory, interrupts, write-me-last, data filter. The C++
@@ -116,6 +117,8 @@ RMEM_API size_t rmem_size(const rmem_node* node); /* bytes of the user's memory,
 
 /* 1 when a live process is that rank, else 0. */
 RMEM_API int rmem_is_alive(const rmem_node* node, int rank);
+/* 1 when a node takes part: a program of it runs, or `rmem node` keeps it; else 0. */
+RMEM_API int rmem_is_present(const rmem_node* node, int other);
 /* 1 while the others hear this node, else 0, for good. */
 RMEM_API int rmem_is_member(const rmem_node* node);
 

@@ -147,16 +147,10 @@ public:
         RMEM_CHECK_IF(false, mutex_.is_own());
         return rmem_is_member(*this) == 1;
     }
-    /// A node is there while a program of it runs.
+    /// A node is there while a program of it runs, or `rmem node` keeps it.
     [[nodiscard]] bool is_present(unsigned node) const {
         RMEM_CHECK_IF(false, mutex_.is_own() && node < nodes_);
-        const auto ranks = static_cast<unsigned>(rmem_ranks(*this));
-        bool is_there = node == id_;
-        for (unsigned rank = 0; rank < ranks && !is_there; ++rank) {
-            is_there =
-                rank * nodes_ / ranks == node && rmem_is_alive(*this, static_cast<int>(rank)) == 1;
-        }
-        return is_there;
+        return rmem_is_present(*this, static_cast<int>(node)) == 1;
     }
     [[nodiscard]] unsigned present_nodes() const {
         unsigned present = 0;

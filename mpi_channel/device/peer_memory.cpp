@@ -23,8 +23,8 @@ HostMemory::HostMemory(std::shared_ptr<const rmem::Ring> ring, Refused refused)
 
 bool HostMemory::reaches(unsigned rank) {
     const rmem::RankSlot& slot = ring_->rank(rank);
-    // (1) - this acquire-load synchronizes-with the release-store rmem/ring/ring.cpp (4): the rank
-    // entry is that process's
+    // (1) - this acquire-load synchronizes-with the release-store rmem/ring/rank_hold.cpp (4): the
+    // rank's entry is that process's
     const auto state = slot.state.load(std::memory_order_acquire);
     if (state != static_cast<std::uint32_t>(rmem::RankState::joined)) return false;
     const auto incarnation = slot.incarnation.load(std::memory_order_relaxed);  // enough: (1)

@@ -27,6 +27,7 @@
 #include "rmem/link/memory.hpp"
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/counters.hpp"
+#include "rmem/ring/unsent.hpp"
 #include "rmem/ring/waiting/waiting.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "rmem/wire/faults.hpp"
@@ -62,13 +63,13 @@ public:
     }
     /// Words that the own bank has already go to the others.
     void forward(std::size_t offset, const void* from, std::size_t words) {
-        const Applying applying(applier_, offset, words);
+        const Applying applying(applier_, offset, words, kWholeWord, log_.head());
         link().send(offset, from, words, link().mark_of(offset, words * kWordBytes));
         unannounced_ = true;
     }
     /// As forward(), bytes of a word.
     void forward_part(std::size_t offset, std::uint32_t value, WordPart part) {
-        const Applying applying(applier_, offset, 1);
+        const Applying applying(applier_, offset, 1, part, log_.head());
         send_part(offset, value, part, link().mark_of(offset, kWordBytes));
     }
     void post_word(std::size_t offset, std::uint32_t value) {
@@ -130,6 +131,14 @@ protected:
         record.delay_ns = verdict.delay_ns;
         return verdict.lose;
     }
+    /// What a former process of this rank had stored and not sent. `await_room(units)` returns
+    /// false if there will be none.
+    template <class AwaitRoom>
+    void send_unsent_first(AwaitRoom&& await_room) {
+        bool goes_on = true;
+        while (goes_on && !send_unsent(ring_, rank_, log_))
+            goes_on = await_room(LogArea::units_of(kMaxRecordWords));
+    }
     /// In registers: to load what was just stored in other pieces takes as long as all the rest.
     [[gnu::always_inline]] void log(const LogRecord& record, const void* words) noexcept {
         log_.append(record, words);
@@ -160,13 +169,17 @@ private:
     std::uint32_t flags_of(std::size_t offset, std::size_t bytes) noexcept {
         return (me_last_ ? LogRecord::kMeLast : 0) | link().mark_of(offset, bytes);
     }
+    /// For Applying: with write-me-last nobody has what was not sent.
+    std::uint64_t stored_from() const noexcept {
+        return me_last_ ? Applying::kNotOwn : log_.head();
+    }
     void write_words(std::size_t offset, const void* from, std::size_t words);
     void send_part(std::size_t offset, std::uint32_t value, WordPart part, std::uint32_t flags);
     void write_changed(std::size_t offset, const void* from, std::size_t words);
     /// Into the own bank, and on their way.
     template <std::uint32_t kFlags = 0>
     void pass(std::size_t offset, const void* from, std::size_t words) {
-        const Applying applying(applier_, offset, words);
+        const Applying applying(applier_, offset, words, kWholeWord, stored_from());
         const std::size_t bytes = words * kWordBytes;
         if (!me_last_) own_bank_.store(offset, from, bytes, applying.any_twin(), kFlags != 0);
         link().send(offset, from, words, kFlags | flags_of(offset, bytes));
@@ -215,7 +228,7 @@ void BankWriter<Link>::write_part(std::size_t offset, std::uint32_t value, WordP
     if (filter_ && with_part(load(offset), value, part) == load(offset) &&
         link().mark_of(offset, kWordBytes) == 0)
         return counters_.add(LinkCounter::writes_filtered);
-    const Applying applying(applier_, offset, 1);
+    const Applying applying(applier_, offset, 1, part, stored_from());
     if (!me_last_) own_bank_.store_part(offset, value, part, applying.any_twin());
     send_part(offset, value, part, flags_of(offset, kWordBytes));
 }

@@ -10,13 +10,15 @@
 /// is what *appliers* say.
 ///
 ///     applier                                      scanner
+///     place = the words, and of a rank log_end
 ///     count + 1: odd                               counts
-///     where there are twins: place = the words     bank and twin: what differs…
+///     where there are twins: places += place       bank and twin: what differs…
 ///     store the words into bank and twin           …but for the places since those counts
 ///     count + 1
 ///
 /// An applier keeps the places of its last writes, so that a scanner can tell what it has met while
-/// many go on.
+/// many go on. Place and log_end tell what a writer has not sent when it is killed
+/// (rmem/ring/unsent.hpp).
 ///
 /// Invariants: an applier's count is odd while it stores. A twin is kept for the user's memory.
 /// Thread safety: an applier is one thread's at a time; a Bank may be used by any.
@@ -53,11 +55,19 @@ private:
 /// Says that a write is being stored, and where, for as long as it is there.
 class Applying {
 public:
-    Applying(ApplierUse use, std::size_t offset, std::size_t words) noexcept
+    static constexpr std::uint64_t kNotOwn = UINT64_MAX;  ///< a write that nobody has to send
+
+    /// `log_end`: of the rank whose own write it is.
+    Applying(ApplierUse use, std::size_t offset, std::size_t words, WordPart part = kWholeWord,
+             std::uint64_t log_end = kNotOwn) noexcept
         : applier_(*use.applier_),
           // relaxed is enough: this thread alone writes it
           count_(applier_.count.load(std::memory_order_relaxed)) {
         RMEM_CHECK_IF(false, count_ % 2 == 0);
+        const std::uint64_t place = Place{offset, words, part}.packed();
+        // relaxed is enough, for both: (1)
+        applier_.place.store(place, std::memory_order_relaxed);
+        applier_.log_end.store(log_end, std::memory_order_relaxed);  // enough: (1)
         // (1) - this release-store synchronizes-with the acquire-loads rmem/ring/twin.cpp (1) and
         // rmem/ring/twin.cpp (4)
         applier_.count.store(count_ + 1, std::memory_order_release);
@@ -67,7 +77,7 @@ public:
         any_twin_ = use.twins_->load(std::memory_order_relaxed) != 0;
         if (any_twin_) [[unlikely]] {
             // (3) - this release-store synchronizes-with the acquire-load rmem/ring/twin.cpp (3)
-            applier_.places[count_ / 2 % applier_.places.size()].store(place_of(offset, words),
+            applier_.places[count_ / 2 % applier_.places.size()].store(place,
                                                                        std::memory_order_release);
         }
     }
@@ -81,13 +91,24 @@ public:
 
     [[nodiscard]] bool any_twin() const noexcept { return any_twin_; }
 
-    static constexpr unsigned kWordsBits = 28;
-    static constexpr std::uint64_t kMaxWords = (std::uint64_t{1} << kWordsBits) - 1;
+    /// Of a write. kMaxWords: or more of them.
+    struct Place {
+        static constexpr unsigned kWordsBits = 26, kPartAt = 60;
+        static constexpr std::uint64_t kMaxWords = (std::uint64_t{1} << kWordsBits) - 1;
 
-    /// Its first word above, the number of its words below.
-    static std::uint64_t place_of(std::size_t offset, std::size_t words) noexcept {
-        return offset / kWordBytes << kWordsBits | (words < kMaxWords ? words : kMaxWords);
-    }
+        std::size_t offset, words;
+        WordPart part;
+
+        std::uint64_t packed() const noexcept {
+            return std::uint64_t{part} << kPartAt | offset / kWordBytes << kWordsBits |
+                   (words < kMaxWords ? words : kMaxWords);
+        }
+        static Place of(std::uint64_t packed) noexcept {
+            constexpr std::uint64_t kFirst = (std::uint64_t{1} << (kPartAt - kWordsBits)) - 1;
+            return {(packed >> kWordsBits & kFirst) * kWordBytes, packed & kMaxWords,
+                    static_cast<WordPart>(packed >> kPartAt)};
+        }
+    };
 
 private:
     Applier& applier_;

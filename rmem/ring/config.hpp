@@ -22,7 +22,8 @@
 
 namespace rmem {
 
-inline constexpr unsigned kMaxSeats = kMaxRanks + 1;  ///< with the operator's
+inline constexpr unsigned kMaxWriters = kMaxRanks + 1;          ///< with the operator
+inline constexpr unsigned kMaxSeats = kMaxWriters + kMaxNodes;  ///< and who keeps each node
 inline constexpr std::size_t kMaxNameBytes = 63;
 inline constexpr std::size_t kMaxUserBytes = std::size_t{1} << 32;
 inline constexpr std::size_t kDefaultUserBytes = std::size_t{1} << 20;
@@ -70,8 +71,11 @@ struct RingConfig {
     std::size_t bank_bytes() const noexcept {
         return roster_offset() + (is_remote() ? kRosterBytes : 0);
     }
-    /// The writers on link `ring`: the ranks, and after them the operator (rmem/ring/ring.hpp).
-    unsigned seats() const noexcept { return ranks + (link == LinkKind::ring ? 1 : 0); }
+    /// The ranks, and after them on link `ring` the operator (rmem/ring/ring.hpp): each has a log.
+    unsigned writers() const noexcept { return ranks + (link == LinkKind::ring ? 1 : 0); }
+    /// The writers, and after them for each node who keeps it, where no engine does.
+    unsigned seats() const noexcept { return writers() + (is_remote() ? 0 : nodes); }
+    unsigned keeper_of(unsigned node) const noexcept { return writers() + node; }
     unsigned banks() const noexcept { return link == LinkKind::direct || is_remote() ? 1 : nodes; }
     /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are
     /// elsewhere.

@@ -34,8 +34,8 @@ constexpr std::uint32_t mask_of(std::size_t chunk, std::size_t first, std::size_
 
 enum class Phase : unsigned { full = 0, claimed = 1 };
 
-inline constexpr unsigned kIncarnationBits = 21;
-inline constexpr unsigned kRankBits = 9;
+inline constexpr unsigned kIncarnationBits = 20;
+inline constexpr unsigned kRankBits = 10;
 static_assert(kMaxSeats <= 1U << kRankBits);
 
 constexpr std::uint32_t who_is(unsigned rank, std::uint32_t incarnation) {

@@ -98,18 +98,18 @@ std::size_t InterruptBoard::area_bytes(const RingConfig& config) noexcept {
     return sizeof(Area) + kMaps * chunks_of(config) * sizeof(Bits);
 }
 
-InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank)
+InterruptBoard::InterruptBoard(const Ring& ring, unsigned node, unsigned rank)
     : InterruptBoard(ring, node, rank, As::member) {}
 
-InterruptBoard InterruptBoard::in_the_name_of(Ring& ring, unsigned node, unsigned rank) {
+InterruptBoard InterruptBoard::in_the_name_of(const Ring& ring, unsigned node, unsigned rank) {
     return {ring, node, rank, As::observer};
 }
 
-InterruptBoard InterruptBoard::of_engine(Ring& ring, unsigned node) {
+InterruptBoard InterruptBoard::of_engine(const Ring& ring, unsigned node) {
     return {ring, node, 0, As::engine};
 }
 
-InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
+InterruptBoard::InterruptBoard(const Ring& ring, unsigned node, unsigned rank, As as)
     : ring_(ring),
       watched_anywhere_(&area(0).watched_anywhere),
       node_(node),

@@ -82,13 +82,13 @@ RMEM_API std::size_t interrupt_area_bytes(const RingConfig& config) noexcept;
 /// All nodes' interrupt areas, as seen by one rank, which must have joined (rmem::Membership).
 class RMEM_API InterruptBoard {
 public:
-    InterruptBoard(Ring& ring, unsigned node, unsigned rank);
+    InterruptBoard(const Ring& ring, unsigned node, unsigned rank);
     /// For a tool that writes as `node` without being a rank: raises in the name of `rank`, which
     /// must be alive; leaves that rank's marks alone. Only `written` may be called.
-    static InterruptBoard in_the_name_of(Ring& ring, unsigned node, unsigned rank);
+    static InterruptBoard in_the_name_of(const Ring& ring, unsigned node, unsigned rank);
     /// For the engine of the ring's own node, on link udp, where nobody else raises; it need be no
     /// rank. Only `applied` and `anyone_watches` may be called.
-    static InterruptBoard of_engine(Ring& ring, unsigned node);
+    static InterruptBoard of_engine(const Ring& ring, unsigned node);
 
     /// RIE: watch [offset, offset + bytes) of the user's memory at this node; whole words.
     /// Watching a word again with another trigger replaces the trigger.
@@ -142,7 +142,7 @@ private:
     using Bits = std::atomic<std::uint32_t>;
 
     enum class As { member, observer, engine };
-    InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as);
+    InterruptBoard(const Ring& ring, unsigned node, unsigned rank, As as);
     static std::size_t area_bytes(const RingConfig& config) noexcept;
     Area& area(unsigned node) const noexcept;
     Bits* bits(unsigned node, Map map) const noexcept;
@@ -169,7 +169,7 @@ private:
     bool is_claimer_alive(std::uint64_t state) const noexcept;
     bool is_rank_alive(std::uint32_t who) const noexcept;
 
-    Ring& ring_;
+    const Ring& ring_;
     std::atomic<std::uint64_t>* watched_anywhere_;
     unsigned node_;
     const Bits* marks_;  ///< of that node's own writes

@@ -6,6 +6,7 @@
 #include "rmem/base/fence.hpp"
 #include "rmem/base/word_block.hpp"
 #include "rmem/ring/applied.hpp"
+#include "rmem/ring/bank.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/touched_part.hpp"
@@ -58,7 +59,7 @@ std::optional<unsigned> find_left_source(Ring& ring, unsigned node) {
     for (unsigned n = 0; n < ring.config().nodes; ++n) {
         if (n == node || !is_delivered_to(ring.node(n))) continue;
         bool has_all = true;
-        for (unsigned r = 0; r < ring.config().seats(); ++r) {
+        for (unsigned r = 0; r < ring.config().writers(); ++r) {
             has_all = has_all && applied_of(ring, n, r) >= oldest_of(ring, r);
         }
         if (has_all) return n;
@@ -85,7 +86,7 @@ void copy_bank(Ring& ring, unsigned from, unsigned to, bool is_new) {
 
 /// True if no log was reused under the copy, nor the source taken in again.
 bool copy_node(Ring& ring, unsigned from, unsigned to, bool is_new) {
-    const unsigned ranks = ring.config().seats();
+    const unsigned ranks = ring.config().writers();
     NodeSlot& target = ring.node(to);
     const auto& present = ring.node(from).present;
     // (5) - this acquire-load synchronizes-with the acq_rel adds (3) and (4): then it is whole
@@ -121,13 +122,16 @@ void restore_own(Ring& ring, unsigned node) {
         const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
         return bytes <= size && record.offset <= size - bytes;  // others the engine refuses
     };
-    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+    for (unsigned r = 0; r < ring.config().writers(); ++r) {
         const RankSlot& slot = ring.rank(r);
         // relaxed is enough, throughout: a rank's node is stored before its records, and the
         // engine's lock orders `applied`
         const bool is_resident = slot.node.load(std::memory_order_relaxed) == node &&
                                  slot.incarnation.load(std::memory_order_relaxed) != 0;
         if (!is_resident) continue;
+        // What they had not logged is gone with the former bank: nobody has it. relaxed is enough:
+        // its user is dead
+        ring.rank(r).writer.log_end.store(Applying::kNotOwn, std::memory_order_relaxed);
         Next next{LogReader(ring.log(r)), {}};
         next.log.seek(ring.node(node).applied[r].load(std::memory_order_relaxed));  // enough: above
         if (has_next(next)) logs.push_back(next);
@@ -148,7 +152,7 @@ void restore_own(Ring& ring, unsigned node) {
 /// unless its process is stopped.
 void await_claims(const Ring& ring, unsigned own) {
     const std::int64_t end = now_ns() + kClaimNs;
-    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+    for (unsigned r = 0; r < ring.config().writers(); ++r) {
         const LogHeader& log = ring.log(r).header();
         // (2) - this acquire-load synchronizes-with the release-store rmem/link/ring/delivery.cpp
         // (9)
@@ -164,7 +168,7 @@ std::uint64_t progress_of(const Ring& ring, unsigned node) {
     std::uint64_t all = 0;
     // relaxed is enough: no rank takes part
     if (is_in_part(ring.node(node).present.load(std::memory_order_relaxed))) return all;
-    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+    for (unsigned r = 0; r < ring.config().writers(); ++r) {
         all += applied_of(ring, node, r);
     }
     return all;
@@ -190,10 +194,10 @@ bool take_in(Ring& ring, unsigned node, unsigned rank) {
         const bool lacks = !is_delivered_to(slot);
         // relaxed is enough: the engine's lock orders it
         const std::uint32_t former = slot.present.load(std::memory_order_relaxed);
-        for (unsigned r = 0; r < ring.config().seats(); ++r) {
-            // relaxed is enough, here and for `applied`: the engine's lock orders the node's ranks,
-            // and `present` (3) the writers
-            slot.resident[r].store(0, std::memory_order_relaxed);
+        // relaxed is enough, here and for `applied`: the engine's lock orders those of the node,
+        // and `present` (3) the writers
+        for (auto& resident : slot.resident) resident.store(0, std::memory_order_relaxed);
+        for (unsigned r = 0; r < ring.config().writers(); ++r) {
             // The writes that it has applied before it was left are in the bank; applied again,
             // they could undo newer ones.
             const auto before =
@@ -217,6 +221,9 @@ bool take_in(Ring& ring, unsigned node, unsigned rank) {
             if (!is_in_part(slot.present.load(std::memory_order_relaxed)))
                 slot.present.fetch_add(1, std::memory_order_relaxed);  // enough: as above
             RMEM_CHECK(!is_delivered_to(slot));
+            // What programs have stored into the former bank by themselves is gone with it.
+            if (slot.keeps_twin.exchange(0, std::memory_order_relaxed) != 0)  // enough: as above
+                ring.delivery().twins.fetch_sub(1, std::memory_order_relaxed);
             return copy_node(ring, source, node, former == 0);
         };
         auto source = find_source(ring, node);
@@ -246,17 +253,6 @@ void settle_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnati
 
 bool is_node_alive(const Ring& ring, unsigned node) noexcept {
     return has_residents(ring, node, ring.config().seats());
-}
-
-bool has_live_rank(const Ring& ring, unsigned node) noexcept {
-    for (unsigned r = 0; r < ring.config().seats(); ++r) {
-        const RankSlot& slot = ring.rank(r);
-        // relaxed is enough, for both: a rank says where it is before its node is taken in
-        const bool was_there = slot.incarnation.load(std::memory_order_relaxed) != 0;
-        const bool is_here = slot.node.load(std::memory_order_relaxed) == node;
-        if (was_there && is_here && ring.is_alive(r)) return true;
-    }
-    return false;
 }
 
 void take_out(Ring& ring, unsigned node, unsigned rank) noexcept {

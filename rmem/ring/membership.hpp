@@ -28,13 +28,9 @@ namespace rmem {
 RMEM_API void settle_in(Ring& ring, unsigned node, unsigned rank,
                         std::uint32_t incarnation) noexcept;
 
-/// Whether a rank that has joined the node is alive. A system call for each of its ranks that ever
-/// joined, up to the first that does.
+/// Whether anybody who has joined the node is alive; Ring::is_present() counts one that still
+/// copies a bank, too. A system call for each that ever joined, up to the first that does.
 [[nodiscard]] RMEM_API bool is_node_alive(const Ring& ring, unsigned node) noexcept;
-
-/// The same of one that is about to join it, too: its node has been taken into the ring, and copies
-/// a bank.
-[[nodiscard]] RMEM_API bool has_live_rank(const Ring& ring, unsigned node) noexcept;
 
 /// While nobody takes part, a bank stays as it was when the last of its node left. The hardware's
 /// cards go on applying: this gives each bank what the one has that has applied most. The caller

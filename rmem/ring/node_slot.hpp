@@ -34,8 +34,8 @@ struct alignas(kLineBytes) NodeSlot {
     Histogram propagation;              ///< ns from the store at the origin to this bank
     Histogram lateness;                 ///< ns behind the wire model, while we ran
     /// Up to which position of each rank's log (rmem/ring/write_log.hpp) this bank has it.
-    alignas(kLineBytes) std::atomic<std::uint64_t> applied[kMaxSeats];
-    /// Incarnations of the node's own ranks that have joined it since it was last taken in.
+    alignas(kLineBytes) std::atomic<std::uint64_t> applied[kMaxWriters];
+    /// Incarnations of those at the node that have joined it since it was last taken in.
     alignas(kLineBytes) std::atomic<std::uint32_t> resident[kMaxSeats];
 };
 

@@ -234,12 +234,6 @@ std::optional<RingConfig> living_config(const Segment& segment, const std::strin
     return std::nullopt;
 }
 
-/// Though a child that shares its memory (vfork(2), clone(2)) keeps its lock.
-bool has_ended(const RankSlot& slot) noexcept {
-    // relaxed is enough: one that has just been replaced is gone
-    return is_process_gone(slot.process.load(std::memory_order_relaxed));
-}
-
 }  // namespace
 
 struct Ring::Hold {
@@ -394,7 +388,7 @@ void Ring::leave() noexcept {
 bool Ring::only_the_dying_remain() const noexcept {
     if (!has_members()) return false;
     bool any = false;
-    for (unsigned r = 0; r < config_.ranks; ++r) {
+    for (unsigned r = 0; r < config_.seats(); ++r) {
         // relaxed is enough: the lock decides
         const auto state = rank(r).state.load(std::memory_order_relaxed);
         if (state != static_cast<std::uint32_t>(RankState::joined)) continue;
@@ -430,6 +424,19 @@ void Ring::begin_anew() noexcept {
     }
 }
 
+bool Ring::is_present(unsigned node) const noexcept {
+    // relaxed is enough, throughout: a rank says where it is before its node is taken in, and what
+    // is not seen yet is seen at the next look
+    if (config_.is_remote())
+        return (board().members[node / 64].load(std::memory_order_relaxed) >> node % 64 & 1) != 0;
+    for (unsigned r = 0; r < config_.seats(); ++r) {
+        const bool was_there = rank(r).incarnation.load(std::memory_order_relaxed) != 0;
+        const bool is_here = rank(r).node.load(std::memory_order_relaxed) == node;
+        if (was_there && is_here && is_alive(r)) return true;
+    }
+    return false;
+}
+
 std::optional<gid_t> Ring::group() const {
     return hold_->segment.group();
 }
@@ -455,6 +462,10 @@ std::optional<ByteLock> Ring::try_lock_engine() const {
     return hold_->segment.try_lock(kEngineByte);
 }
 
+std::optional<ByteLock> Ring::try_lock_rank(unsigned rank) const {
+    return hold_->segment.try_lock(kFirstRankByte + rank);
+}
+
 std::optional<ByteLock> Ring::try_lock_launcher() const {
     return hold_->segment.try_lock(kLauncherByte);
 }
@@ -476,8 +487,9 @@ bool Ring::has_engine() const noexcept {
 }
 
 bool Ring::is_joined(unsigned r) const noexcept {
-    // (6) - this acquire-load synchronizes-with the release-stores (4), (5) and
-    // rmem/link/udp/roster.cpp (1): a process that counts a rank may read its slot
+    // (6) - this acquire-load synchronizes-with the release-stores rank_hold.cpp (4),
+    // rank_hold.cpp (5) and rmem/link/udp/roster.cpp (1): a process that counts a rank may read its
+    // slot
     const auto state = rank(r).state.load(std::memory_order_acquire);
     return state == static_cast<std::uint32_t>(RankState::joined);
 }
@@ -502,7 +514,8 @@ unsigned Ring::awake_ranks() const noexcept {
 ProcessorSet Ring::shared_processors() const noexcept {
     ProcessorSet all{};
     for (unsigned r = 0; r < config_.ranks; ++r) {
-        // (7) - this acquire-load synchronizes-with the release-store (4), for the set below
+        // (7) - this acquire-load synchronizes-with the release-store rank_hold.cpp (4), for the
+        // set below
         const auto state = rank(r).state.load(std::memory_order_acquire);
         if (state != static_cast<std::uint32_t>(RankState::joined)) continue;
         for (std::size_t i = 0; i < all.size(); ++i) {
@@ -510,89 +523,6 @@ ProcessorSet Ring::shared_processors() const noexcept {
         }
     }
     return all;
-}
-
-namespace {
-
-Error rank_taken(const std::string& ring, unsigned rank, const RankSlot& slot) {
-    // relaxed is enough: for people
-    const std::uint32_t holder = slot.pid.load(std::memory_order_relaxed);
-    if (holder == static_cast<std::uint32_t>(::getpid())) {
-        return {Errc::rank_taken, fmt::format("this process has rank {} of ring '{}' already; use "
-                                              "the one that it has opened, or close that first",
-                                              rank, ring)};
-    }
-    if (has_ended(slot)) {
-        return {Errc::rank_taken,
-                fmt::format("process {}, which had rank {} of ring '{}', is gone, and a child that "
-                            "it has made by vfork() or clone() and that shares its memory holds "
-                            "the rank; end that child (`fuser -v {}` names it)",
-                            holder, rank, ring, Segment::object_name(ring))};
-    }
-    return {Errc::rank_taken,
-            fmt::format("rank {} of ring '{}' is already claimed by process {}; give each process "
-                        "its own RMEM_RANK",
-                        rank, ring, holder)};
-}
-
-}  // namespace
-
-Membership::Membership(std::shared_ptr<Ring> ring, Member member)
-    : ring_(std::move(ring)), member_(member) {
-    const RingConfig& config = ring_->config();
-    if (member.rank >= config.seats() || member.node >= config.nodes) {
-        throw Error(
-            Errc::bad_rank,
-            fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "
-                        "nodes; ranks and nodes count from 0",
-                        member.rank, member.node, config.name, config.ranks, config.nodes));
-    }
-    auto lock = ring_->hold_->segment.try_lock(kFirstRankByte + member.rank);
-    if (!lock) throw rank_taken(config.name, member.rank, slot());
-    lock_ = std::make_unique<ByteLock>(std::move(*lock));
-    RankSlot& mine = slot();
-    const auto pid = static_cast<std::uint32_t>(::getpid());
-    // relaxed is enough for these five: the byte lock orders the incarnations of a rank, and the
-    // release-store (4) orders the rest for readers
-    incarnation_ = mine.incarnation.load(std::memory_order_relaxed) + 1;
-    mine.pid.store(pid, std::memory_order_relaxed);                             // enough: (4)
-    mine.process.store(own_process(), std::memory_order_relaxed);               // (4)
-    mine.start_time.store(process_start_time(pid), std::memory_order_relaxed);  // enough: (4)
-    mine.node.store(member.node, std::memory_order_relaxed);                    // enough: (4)
-    mine.incarnation.store(incarnation_, std::memory_order_relaxed);            // enough: (4)
-    // relaxed is enough: a sleeping former incarnation needs no wake-up any more
-    ring_->attention()[member.rank].store(0, std::memory_order_relaxed);
-    WordSleepers(*ring_).remove(member.rank);
-    mend_applier(*ring_, mine.writer);
-    mend_applier(*ring_, mine.engine_applier);
-    SleepingEngines(*ring_).rise(member.rank);
-    const auto processors = own_processors();
-    for (std::size_t i = 0; i < processors.size(); ++i) {
-        mine.processors[i].store(processors[i], std::memory_order_relaxed);  // enough: (4)
-    }
-    // (4) - this release-store synchronizes-with the acquire-loads (6) and (7), and with those of
-    // rmem/ring/waiting/awaiting.cpp (1), rmem/link/udp/outbox.cpp (1),
-    // mpi_channel/device/peer_memory.cpp (1) and tools/watch/ring_sampler.cpp (1)
-    mine.state.store(static_cast<std::uint32_t>(RankState::joined), std::memory_order_release);
-}
-
-void Membership::follow(std::uint32_t former) noexcept {
-    if (former < incarnation_) return;
-    incarnation_ = former + 1;
-    slot().incarnation.store(incarnation_,
-                             std::memory_order_relaxed);  // relaxed is enough: for people
-}
-
-bool Membership::held() const noexcept {
-    return lock_->held();
-}
-
-Membership::~Membership() {
-    if (!held()) return;
-    // (5) - this release-store synchronizes-with the acquire-load (6)
-    slot().state.store(static_cast<std::uint32_t>(RankState::left), std::memory_order_release);
-    // relaxed is enough: nobody needs to wake this rank any more
-    ring_->attention()[member_.rank].store(0, std::memory_order_relaxed);
 }
 
 }  // namespace rmem

@@ -18,9 +18,11 @@
 ///           until `rmem clean` removes it: the first of them to come gives all banks what the
 ///           newest has, and lets all the rest begin again.
 ///           A program that ends by exit() has left, too, whatever it has not closed.
-/// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose
-///           ranks are all taken, as any node (Member{config.ranks, node}). It has a log; it
-///           watches nothing, and the billboard does not know it.
+/// Seats     behind the ranks there are some that are no rank's, and unknown to the billboard. From
+///           one, on link `ring`, an operator's tool writes into a ring whose ranks are all taken,
+///           as any node (Member{config.ranks, node}): it has a log, and watches nothing. Another
+///           one for each node is its keeper's (keeper_of(), rmem/link/ring/keeper.hpp), who is
+///           there while no program is, and writes nothing.
 /// Engine    on link udp one process runs the node's engine, a rank or a daemon: the one that holds
 ///           the engine's byte.
 /// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
@@ -44,7 +46,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 14;
+inline constexpr std::uint32_t kSegmentVersion = 15;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -98,7 +100,9 @@ struct BellPlace {
 
 /// What somebody who stores writes into banks says of it (rmem/ring/bank.hpp).
 struct alignas(kLineBytes) Applier {
-    std::atomic<std::uint64_t> count;                                       ///< odd: it is storing
+    std::atomic<std::uint64_t> count;    ///< odd: it is storing
+    std::atomic<std::uint64_t> place;    ///< of this write
+    std::atomic<std::uint64_t> log_end;  ///< of a rank, before it
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, 64> places;  ///< of its last writes
 };
 
@@ -125,9 +129,16 @@ struct alignas(kLineBytes) RankSlot {
     Counters protocol;  ///< billboard/core/counters.hpp
     /// Of the ports, in the order of their billboard::Class; then of a bridge.
     std::array<PortCounters, kPortBlocks> ports;
+    /// Up to where of its log the twin that it keeps has what was sent; later records are perhaps
+    /// not in it (rmem/ring/unsent.hpp).
+    std::atomic<std::uint64_t> in_twin;
     Applier writer;          ///< of the own writes…
     Applier engine_applier;  ///< …and of what its engine applies, on link ring
 };
+
+/// Whether its process has, though a child that shares its memory (vfork(2), clone(2)) keeps its
+/// lock.
+[[nodiscard]] bool has_ended(const RankSlot& slot) noexcept;
 
 /// Counters of a node's bank (rmem/ring/node_slot.hpp).
 struct NodeSlot;
@@ -225,6 +236,10 @@ public:
 
     /// Whether a live process holds the rank. One system call, or two where it does.
     bool is_alive(unsigned rank) const noexcept;
+    /// Whether a node takes part: a program of it runs, or who keeps it does; elsewhere, as the own
+    /// engine has heard. On this host a system call for each of the node's seats that was taken, up
+    /// to the first that is.
+    bool is_present(unsigned node) const noexcept;
     /// With whom it is shared (RMEM_UNIX_GROUP); nothing: with nobody.
     std::optional<gid_t> group() const;
     /// False once its name stands for nothing, or for another ring.
@@ -237,6 +252,9 @@ public:
     /// Makes the caller the one who runs the node's engine, until the lock is released; nothing
     /// when another does.
     [[nodiscard]] std::optional<ByteLock> try_lock_engine() const;
+    /// Of a rank that was found dead: until the lock is released no process becomes that rank;
+    /// nothing when one has.
+    [[nodiscard]] std::optional<ByteLock> try_lock_rank(unsigned rank) const;
     /// Makes the caller the one whose job the ranks are, until the lock is released; nothing when
     /// another launcher is.
     [[nodiscard]] std::optional<ByteLock> try_lock_launcher() const;
@@ -282,7 +300,12 @@ class RMEM_API Membership {
 public:
     /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank
     /// or seat.
-    Membership(std::shared_ptr<Ring> ring, Member member);
+    Membership(std::shared_ptr<Ring> ring, Member member)
+        : Membership(ring, member, ring->config().writers()) {}
+    /// The keeper's of that node, on a link of this host.
+    static Membership of_keeper(const std::shared_ptr<Ring>& ring, unsigned node) {
+        return {ring, {ring->config().keeper_of(node), node}, ring->config().seats()};
+    }
     ~Membership();
     Membership(const Membership&) = delete;
     Membership& operator=(const Membership&) = delete;
@@ -301,6 +324,8 @@ public:
     bool held() const noexcept;
 
 private:
+    Membership(std::shared_ptr<Ring> ring, Member member, unsigned seats);
+
     std::shared_ptr<Ring> ring_;
     Member member_;
     std::unique_ptr<ByteLock> lock_;

@@ -17,7 +17,7 @@ namespace rmem {
 namespace {
 
 constexpr std::size_t kSleeperEntriesBytes =
-    round_up(kMaxSeats * sizeof(std::atomic<std::uint64_t>), kLineBytes);
+    round_up(kMaxWriters * sizeof(std::atomic<std::uint64_t>), kLineBytes);
 
 }  // namespace
 
@@ -34,9 +34,9 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
                  : config.is_remote()          ? kClientLogBytes
                                                : 0;
     log_headers = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPageBytes);
-    const std::size_t headers = log_stride != 0 ? config.seats() * sizeof(LogHeader) : 0;
+    const std::size_t headers = log_stride != 0 ? config.writers() * sizeof(LogHeader) : 0;
     logs = round_up(log_headers + headers, kPageBytes);
-    tap = logs + config.seats() * log_stride;
+    tap = logs + config.writers() * log_stride;
     interrupts = tap + (config.is_remote() ? kTapBytes : 0);
     interrupt_stride = round_up(interrupt_area_bytes(config), kPageBytes);
     bank_stride = round_up(config.bank_bytes(), kPageBytes);

@@ -7,12 +7,14 @@
 #include "rmem/ring/bank.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/touched_part.hpp"
+#include "rmem/ring/unsent.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace rmem {
@@ -30,9 +32,10 @@ bool is_storing(std::uint64_t count) noexcept {
 /// The words of [offset, offset + bytes) that a write to `place` has, a bit each.
 std::uint64_t words_at(std::uint64_t place, std::size_t offset, std::size_t bytes) noexcept {
     const std::size_t count = bytes / kWordBytes;
-    const std::uint64_t first = place >> Applying::kWordsBits, here = offset / kWordBytes;
-    const std::uint64_t words = place & Applying::kMaxWords;
-    const std::uint64_t end = words == Applying::kMaxWords ? ~std::uint64_t{0} : first + words;
+    const auto met = Applying::Place::of(place);
+    const std::uint64_t first = met.offset / kWordBytes, here = offset / kWordBytes;
+    const bool has_end = met.words != Applying::Place::kMaxWords;
+    const std::uint64_t end = has_end ? first + met.words : ~std::uint64_t{0};
     if (first >= here + count || end <= here) return 0;
     const unsigned from = static_cast<unsigned>(first > here ? first - here : 0);
     const auto to = static_cast<unsigned>(std::min<std::uint64_t>(end - here, count));
@@ -84,11 +87,16 @@ Twin::Twin(const Ring& ring, unsigned node, Deadline deadline)
                                 node, ring.config().name));
     }
     ring_.segment().reserve(twin_, ring_.config().user_bytes);
-    // relaxed is enough, twice: await_appliers() makes them see it. One that was killed has left
-    // both.
-    if (ring.node(node).keeps_twin.exchange(1, std::memory_order_relaxed) == 0)
+    // relaxed is enough, throughout: await_appliers() makes them see it. One that was killed has
+    // left both, and what differs.
+    std::atomic<std::uint32_t>& kept = ring.node(node).keeps_twin;
+    const bool is_whole = kept.load(std::memory_order_relaxed) == kWhole;
+    if (!is_whole && kept.exchange(kBegun, std::memory_order_relaxed) == kNone)
         ring.delivery().twins.fetch_add(1, std::memory_order_relaxed);  // enough: as above
-    if (await_appliers(deadline) && copy_bank(deadline)) return;
+    if (await_appliers(deadline) && (is_whole || copy_bank(deadline))) {
+        kept.store(kWhole, std::memory_order_relaxed);  // enough: as above
+        return;
+    }
     leave();
     throw Error(Errc::timed_out,
                 fmt::format("somebody was stopped in the middle of a write to ring '{}', so "
@@ -120,7 +128,8 @@ bool Twin::await_appliers(Deadline deadline) noexcept {
         // relaxed is enough: as the load before
         while (appliers_[i]->count.load(std::memory_order_relaxed) == before) {
             if (!is_alive(i)) {
-                mend_applier(ring_, *appliers_[i]);
+                stopped_[i] = before;
+                mend(i);
                 break;
             }
             if (deadline.passed(now_ns())) return false;
@@ -139,7 +148,12 @@ bool Twin::copy_bank(Deadline deadline) {
         const std::size_t bytes = std::min(kBlockBytes, size - at);
         while (differs(at, bytes)) {
             const Seen seen = look(at, bytes);
-            if (take(at, seen, seen.words) != 0) continue;
+            for (std::uint64_t left = seen.words; left != 0; left &= left - 1) {
+                const auto i = static_cast<unsigned>(std::countr_zero(left));
+                set_sent(at + i * kWordBytes, seen.before[i], seen.now[i]);
+            }
+            if (seen.words != 0) continue;
+            if (seen.undecided == 0) break;  // what is left is of one that was killed
             if (deadline.passed(now_ns())) return false;
             ::sched_yield();
         }
@@ -151,6 +165,14 @@ bool Twin::copy_bank(Deadline deadline) {
 bool Twin::is_alive(std::size_t applier) const noexcept {
     const auto seat = static_cast<unsigned>(applier / 2);
     return seat < ring_.config().seats() ? ring_.is_alive(seat) : ring_.has_engine();
+}
+
+/// Of one that is dead.
+void Twin::mend(std::size_t applier) noexcept {
+    const auto seat = static_cast<unsigned>(applier / 2);
+    const bool is_writer = applier % 2 == 0 && seat < ring_.config().writers();
+    if (!is_writer) return mend_applier(ring_, *appliers_[applier]);
+    static_cast<void>(send_unsent_of_dead(ring_, seat));  // without room the next time
 }
 
 bool Twin::differs(std::size_t offset, std::size_t bytes) const noexcept {
@@ -178,23 +200,19 @@ Twin::Seen Twin::look(std::size_t offset, std::size_t bytes) noexcept {
     return seen;
 }
 
-std::uint64_t Twin::take(std::size_t offset, const Seen& seen, std::uint64_t words) noexcept {
-    RMEM_CHECK_IF(false, (words & ~seen.words) == 0);
-    std::uint64_t taken = 0;
-    for (std::uint64_t left = words; left != 0; left &= left - 1) {
-        const auto i = static_cast<unsigned>(std::countr_zero(left));
-        std::uint32_t before = seen.before[i];
-        // relaxed is enough: who compares looks at the appliers' counts
-        if (word(twin_ + offset + i * kWordBytes)
-                .compare_exchange_strong(before, seen.now[i], std::memory_order_relaxed))
-            taken |= std::uint64_t{1} << i;
-    }
-    return taken;
+void Twin::set_sent(std::size_t offset, std::uint32_t before, std::uint32_t now) noexcept {
+    RMEM_CHECK_IF(false, before != now);
+    // relaxed is enough: who compares looks at the appliers' counts
+    word(twin_ + offset).compare_exchange_strong(before, now, std::memory_order_relaxed);
 }
 
-void Twin::put_back(std::size_t offset, std::uint32_t now, std::uint32_t before) noexcept {
-    // relaxed is enough: as in take()
-    word(twin_ + offset).compare_exchange_strong(now, before, std::memory_order_relaxed);
+void Twin::set_logged(const LogRecord& record, const void* words) noexcept {
+    const std::size_t bytes = record.words * kWordBytes, size = ring_.config().user_bytes;
+    if (record.offset >= size || bytes > size - record.offset) return;
+    std::uint32_t value = 0;
+    std::memcpy(&value, words, sizeof value);
+    if (record.part() != kWholeWord) return store_part(twin_ + record.offset, value, record.part());
+    store_block(twin_ + record.offset, words, bytes);
 }
 
 void Twin::look_for_the_stuck() noexcept {
@@ -204,7 +222,7 @@ void Twin::look_for_the_stuck() noexcept {
         const std::uint64_t former = std::exchange(stuck_[i], count);
         if (!is_storing(count) || count != former) continue;
         stopped_[i] = count;
-        if (!is_alive(i)) mend_applier(ring_, *appliers_[i]);
+        if (!is_alive(i)) mend(i);
     }
 }
 
@@ -212,11 +230,9 @@ void mend_applier(const Ring& ring, Applier& applier) noexcept {
     // relaxed is enough: its user is dead, or not there yet
     std::uint64_t count = applier.count.load(std::memory_order_relaxed);
     if (!is_storing(count)) return;
-    const std::uint64_t place =
-        applier.places[count / 2 % applier.places.size()].load(std::memory_order_relaxed);
+    const auto [offset, words, part] =
+        Applying::Place::of(applier.place.load(std::memory_order_relaxed));
     const std::size_t size = ring.config().user_bytes;
-    const std::size_t words = place & Applying::kMaxWords;
-    const std::size_t offset = (place >> Applying::kWordsBits) * kWordBytes;
     const std::size_t bytes =
         offset < size ? std::min(words * kWordBytes, size - offset) : std::size_t{0};
     const unsigned first = ring.config().is_remote() ? ring.own_node() : 0;
@@ -226,7 +242,7 @@ void mend_applier(const Ring& ring, Applier& applier) noexcept {
         for (std::size_t at = 0; at < bytes; at += kWordBytes) {
             std::uint32_t value = 0;
             load_block(&value, ring.bank(first + i) + offset + at, kWordBytes);
-            store_word(ring.twin(first + i) + offset + at, value);
+            store_part(ring.twin(first + i) + offset + at, value, words == 1 ? part : kWholeWord);
         }
     }
     // Another process may have done the same.

@@ -5,15 +5,17 @@
 /// between the two was stored by its program itself.
 ///
 /// Thread safety: one thread.
-/// Progress: the constructor waits for those that are storing a write at that moment. `take` never
+/// Progress: the constructor waits for those that are storing a write at that moment. `look` never
 ///   waits: words that somebody else is storing are left for the next look.
-/// Invariants: a word that is stored by writes alone is never taken, whatever is killed.
+/// Invariants: a word that is stored by writes alone is never taken, whatever is killed. What a
+///   program has stored and nobody has sent differs, also when its process was killed.
 /// Errors: Error(rank_taken) where another process keeps it; Error(no_space) where the host has no
 ///   memory for it; Error(timed_out) where somebody was stopped in the middle of a write.
 
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
+#include "rmem/ring/write_log.hpp"
 
 #include <array>
 #include <cstddef>
@@ -45,22 +47,29 @@ public:
         std::array<std::uint32_t, kBlockWords> now, before;
     };
     [[nodiscard]] Seen look(std::size_t offset, std::size_t bytes) noexcept;
-    /// The twin gets what was seen of these words, unless a write has come to them since. What it
-    /// got: these are the caller's to send.
-    [[nodiscard]] std::uint64_t take(std::size_t offset, const Seen& seen,
-                                     std::uint64_t words) noexcept;
-    /// What was taken is not on its way: it will be seen again.
-    void put_back(std::size_t offset, std::uint32_t now, std::uint32_t before) noexcept;
+    /// A word that was seen is on its way: the twin gets it, unless a write has come to it since.
+    /// Until then it is seen again, also by the next one to keep the twin.
+    void set_sent(std::size_t offset, std::uint32_t before, std::uint32_t now) noexcept;
+
+    /// A write that was logged: the twin gets it in any case.
+    void set_logged(const LogRecord& record, const void* words) noexcept;
 
     /// Looks for those that are in the middle of a write since the last call. They were killed: the
-    /// words count as written. Or they are stopped: nobody waits for them any more.
+    /// words count as written, and those of ranks are sent (rmem/ring/unsent.hpp). Or they are
+    /// stopped: nobody waits for them any more.
     void look_for_the_stuck() noexcept;
+    /// The next one goes on.
+    void abandon() noexcept { hold_->release(); }
 
 private:
+    /// NodeSlot::keeps_twin.
+    enum : std::uint32_t { kNone = 0, kBegun = 1, kWhole = 2 };
+
     void leave() noexcept;
     [[nodiscard]] bool await_appliers(Deadline deadline) noexcept;
     [[nodiscard]] bool copy_bank(Deadline deadline);
     bool is_alive(std::size_t applier) const noexcept;
+    void mend(std::size_t applier) noexcept;
 
     const Ring& ring_;
     const unsigned node_;

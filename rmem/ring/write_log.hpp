@@ -263,7 +263,7 @@ private:
     place_ = place_ + units == area_.capacity() ? 0 : place_ + units;
     RMEM_CHECK_IF(false, head_ <= limit_ && place_ == area_.place_of(head_));
     // (2) - this release-store synchronizes-with the acquire-loads (1), write_log.cpp (11),
-    // write_log.cpp (13) and rmem/link/ring/memory.cpp (7)
+    // write_log.cpp (13), rmem/link/ring/memory.cpp (7) and tools/watch/bank_view.cpp (2)
     area_.header().head.store(head_, std::memory_order_release);
 }
 

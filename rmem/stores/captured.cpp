@@ -3,6 +3,7 @@
 
 #include "rmem/link/write_bytes.hpp"
 #include "rmem/ring/waiting/waiting.hpp"
+#include "rmem/ring/write_log.hpp"
 #include "rmem/stores/signal_chain.hpp"
 
 #include <unistd.h>
@@ -38,6 +39,7 @@ CapturedStores::CapturedStores(Card& card, StoresMode mode)
         },
         &card_);
     lock_.adopt();
+    CapturedStores::note_in_twin();
     stores_ = stores::capture(mode, *card.ring(), card.member().node, *this);
     card_.keep_applying();  // the program loads by itself
 }
@@ -120,6 +122,14 @@ std::size_t CapturedStores::forward(std::span<const stores::StoredWords> stored)
     if (done != 0) card_.commit();
     leave(BiasedLock::Grip::guest);
     return done;
+}
+
+void CapturedStores::note_in_twin() noexcept {
+    const Ring& ring = *card_.ring();
+    const unsigned rank = card_.member().rank;
+    // relaxed is enough, twice: it is read when this process is dead
+    const std::uint64_t head = ring.log(rank).header().head.load(std::memory_order_relaxed);
+    ring.rank(rank).in_twin.store(head, std::memory_order_relaxed);
 }
 
 void CapturedStores::note_look(std::int64_t after_ns, bool is_late) noexcept {

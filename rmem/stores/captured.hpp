@@ -78,6 +78,7 @@ private:
     void put(std::size_t offset, const void* from, std::size_t bytes) noexcept override;
     void end() noexcept override;
     std::size_t forward(std::span<const stores::StoredWords> stored) noexcept override;
+    void note_in_twin() noexcept override;
     void note_look(std::int64_t after_ns, bool is_late) noexcept override;
     void send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
     [[nodiscard]] bool await_room(std::size_t bytes) noexcept;

@@ -208,7 +208,8 @@ bool ScannedStores::has_cooled(const HotPage& hot) {
 }
 
 void ScannedStores::take(std::size_t offset, const Twin::Seen& seen, std::uint64_t words) {
-    for (std::uint64_t left = twin_.take(offset, seen, words); left != 0; left &= left - 1) {
+    RMEM_CHECK((words & ~seen.words) == 0);
+    for (std::uint64_t left = words; left != 0; left &= left - 1) {
         const auto i = static_cast<unsigned>(std::countr_zero(left));
         taken_.push_back({offset + i * kWordBytes, seen.now[i], seen.before[i]});
     }
@@ -237,12 +238,12 @@ void ScannedStores::send() {
     }
     const std::size_t sent = taker_.forward(runs_);
     RMEM_CHECK(sent <= runs_.size());
-    if (sent != runs_.size()) {
-        is_whole_ = false;
-        const auto* const from = reinterpret_cast<const std::uint32_t*>(runs_[sent].data.data());
-        for (auto i = static_cast<std::size_t>(from - words_.data()); i < taken_.size(); ++i)
-            twin_.put_back(taken_[i].offset, taken_[i].now, taken_[i].before);
-    }
+    std::size_t words = 0;
+    for (std::size_t run = 0; run < sent; ++run) words += runs_[run].data.size() / kWordBytes;
+    for (std::size_t i = 0; i < words; ++i)
+        twin_.set_sent(taken_[i].offset, taken_[i].before, taken_[i].now);
+    taker_.note_in_twin();
+    if (sent != runs_.size()) is_whole_ = false;
     taken_.clear();
 }
 

@@ -60,7 +60,7 @@ private:
         std::size_t page;
         std::int64_t changed_ns;
     };
-    /// A word that was taken, to be put back if it finds no room.
+    /// A word that is to be sent; it is seen again if it finds no room.
     struct Taken {
         std::size_t offset;
         std::uint32_t now, before;

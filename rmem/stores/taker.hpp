@@ -36,6 +36,9 @@ public:
     /// returns are on their way, in their order. There is no room for more now.
     [[nodiscard]] virtual std::size_t forward(std::span<const StoredWords> stored) noexcept = 0;
 
+    /// The twin has what forward() has sent.
+    virtual void note_in_twin() noexcept {}
+
     /// A look for stores, while there may be any, has begun that long after the last.
     virtual void note_look(std::int64_t after_ns, bool is_late) noexcept = 0;
 

@@ -22,7 +22,7 @@ monitor_rfm2g() {
     found 12 "^event"
 }
 monitor_scramnet_plus() {
-    found 1 "^node 1, [12] nodes, 2097152 bytes, a card of kind 1, byte order 0$"
+    found 1 "^node 1, 3 nodes, 2097152 bytes, a card of kind 1, byte order 0$"
     found 16 "^CSR[0-9]+ +0x"
     found 6 "^counter of"
     found 1 "^0 ACRs are set$"

@@ -2,8 +2,8 @@
 // `rmem node`: the engine of a node on the udp link, as a process of its own, for any number of
 // programs.
 //
-// With --unit it says by which settings programs of cards join its node, and on links without an
-// engine that is all it does.
+// With --unit it says by which settings programs of cards join its node, and keeps nodes on links
+// of this host, too.
 //
 // The options become RMEM_ variables of this process; the same code reads them that reads those of
 // the node's programs.
@@ -12,6 +12,7 @@
 #include "cards/common/unit.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/link/ring/keeper.hpp"
 #include "rmem/link/udp/engine.hpp"
 #include "rmem/link/udp/engine_settings.hpp"
 #include "rmem/ring/node_board.hpp"
@@ -70,9 +71,7 @@ constexpr Setting kNodeSettings[] = {
     {"--node", "RMEM_NODE", "Which node this is, from 0"},
     {"--nodes", "RMEM_NODES", "Number of nodes of the ring"},
     {"--ranks", "RMEM_RANKS", "Number of ranks of the ring (default: one per node)"},
-    {"--link", "RMEM_LINK",
-     "udp, which is the default, or fabric; for --unit and for --munet alone also direct or "
-     "ring"},
+    {"--link", "RMEM_LINK", "udp, which is the default, fabric, ring or direct"},
 };
 
 constexpr Setting kNetworkSettings[] = {
@@ -243,14 +242,6 @@ rmem::RingConfig configure(const NodeOptions& options, bool* is_alone) {
         if (!environment.ring) config.name = rmem::RingConfig{}.name;
         return config;
     }
-    const bool is_remote = !environment.link || rmem::is_remote(*environment.link);
-    if (!is_remote && !options.munet.wanted() && !options.unit) {
-        throw rmem::Error(
-            rmem::Errc::unknown_link,
-            fmt::format("RMEM_LINK: there is no engine to run on link {}; give udp or fabric, "
-                        "--unit or --munet",
-                        rmem::name_of(*environment.link)));
-    }
     if (!environment.link) set_variable("RMEM_LINK", "udp");
     return billboard::ring_config(rmem::Environment::read());
 }
@@ -286,10 +277,12 @@ void publish_unit(std::optional<cards::PublishedUnit>& unit, const NodeOptions& 
     say(options, fmt::format("unit {} is node {} of ring '{}'", *options.unit, node, config.name));
 }
 
-/// On a link whose nodes need no engine: keeps the ring, and the unit.
-void keep_unit(const NodeOptions& options, const rmem::RingConfig& config, unsigned node) {
+/// On a link of this host: keeps the ring, the node and the unit.
+void keep_node(const NodeOptions& options, const rmem::RingConfig& config, unsigned node) {
     const StopSignals stop;
+    const auto ring_options = rmem::RingOptions::from(rmem::Environment::read(), config);
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
+    rmem::NodeKeeper keeper(ring, node, ring_options);
     std::optional<cards::PublishedUnit> unit;
     publish_unit(unit, options, config, node);
     Service service;
@@ -297,6 +290,7 @@ void keep_unit(const NodeOptions& options, const rmem::RingConfig& config, unsig
     while (stop.signal() == 0) {
         const std::int64_t now = rmem::now_ns();
         service.tick(now);
+        keeper.look();
         stop.sleep_until(now + kLookNs);
     }
     service.stopping();
@@ -329,7 +323,7 @@ void run_node(const NodeOptions& options) {
     const rmem::Environment environment = rmem::Environment::read();
     const unsigned node = is_alone ? environment.node.value_or(0) : node_of(environment, config);
     if (!is_alone && config.is_remote()) return run_engine(options, config, node);
-    if (options.unit && !options.munet.wanted()) return keep_unit(options, config, node);
+    if (!options.munet.wanted()) return keep_node(options, config, node);
     run_munet(options.munet, config, node, is_alone,
               [&](const std::string& sentence) { say(options, sentence); });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/bank_view.hpp"
 
+#include "rmem/base/clock.hpp"
+#include "rmem/ring/applied.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/output.hpp"
 
@@ -9,7 +11,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <thread>
 
 namespace tools {
 
@@ -60,6 +65,39 @@ void BankView::check(std::uint64_t offset, std::uint64_t bytes, bool system) con
                      is_within ? "; the memory above belongs to its protocols: look there with "
                                  "--system"
                                : "");
+}
+
+bool BankView::lacks_writes() const {
+    const rmem::RingConfig& config = ring_->config();
+    if (config.is_remote()) return !ring_->has_engine();
+    if (config.link != rmem::LinkKind::ring) return false;
+    std::vector<std::uint64_t> ends;
+    for (unsigned r = 0; r < config.writers(); ++r) {
+        // (2) - this acquire-load synchronizes-with the release-store rmem/ring/write_log.hpp (2)
+        ends.push_back(ring_->log(r).header().head.load(std::memory_order_acquire));
+    }
+    const auto lacks = [&] {
+        unsigned writer = 0;
+        return std::any_of(ends.begin(), ends.end(), [&](std::uint64_t end) {
+            return rmem::applied_of(*ring_, node_, writer++) < end;
+        });
+    };
+    const auto given_up = rmem::Deadline::in(kLackNs);
+    while (lacks()) {
+        if (!ring_->has_members() || given_up.passed(rmem::now_ns())) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+}
+
+void BankView::warn_if_old() const {
+    if (!lacks_writes()) return;
+    fmt::print(stderr, "rmem: node {} of ring '{}' lacks what was written last: {}\n", node_,
+               ring_->config().name,
+               ring_->is_present(node_) && (!ring_->config().is_remote() || ring_->has_engine())
+                   ? "its programs are stopped, perhaps"
+                   : "nobody keeps it, and this is what it had when the last left; "
+                     "`rmem node` keeps one, and a program that comes has all");
 }
 
 std::vector<std::byte> BankView::read(std::uint64_t offset, std::uint64_t bytes) const {

@@ -32,10 +32,16 @@ public:
     /// Throws when [offset, offset + bytes) is not all in the user's memory, or with `system` in
     /// the bank.
     void check(std::uint64_t offset, std::uint64_t bytes, bool system) const;
+    /// Says so on stderr where the bank lacks what others had written when this was called: nobody
+    /// applies it there. Waits for somebody to do so, kLackNs at most.
+    void warn_if_old() const;
     /// The bytes as they are now, word by word.
     std::vector<std::byte> read(std::uint64_t offset, std::uint64_t bytes) const;
 
 private:
+    static constexpr std::int64_t kLackNs = 200'000'000;
+    [[nodiscard]] bool lacks_writes() const;
+
     std::shared_ptr<rmem::Ring> ring_;
     unsigned node_;
 };

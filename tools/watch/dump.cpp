@@ -135,6 +135,7 @@ void dump(const DumpOptions& options) {
     const std::uint64_t end = options.system ? bank.bank_bytes() : bank.user_bytes();
     const std::uint64_t to = given.value_or(std::max(from, end));
     bank.check(from, to - from, options.system);
+    bank.warn_if_old();
     if (options.format == "raw") return dump_raw(bank, from, to);
     dump_lines(bank, from, to, options.json || options.format == "json");
 }

@@ -62,7 +62,7 @@ void write_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::u
 }
 
 std::optional<unsigned> live_node(const rmem::Ring& ring) {
-    for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
+    for (unsigned rank = 0; rank < ring.config().seats(); ++rank) {
         // relaxed is enough: a node that has just changed is as good
         if (ring.is_alive(rank)) return ring.rank(rank).node.load(std::memory_order_relaxed);
     }

@@ -44,6 +44,7 @@ void peek(const PeekOptions& options) {
     const std::size_t size = type.bytes;
     bank.check(offset, options.count > bank.bank_bytes() ? options.count : options.count * size,
                options.system);
+    bank.warn_if_old();
     const auto bytes = bank.read(offset, options.count * size);
     const std::span<const std::byte> all(bytes);
 

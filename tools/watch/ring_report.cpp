@@ -60,6 +60,7 @@ nlohmann::json rank_json(const RankSample& sample, std::size_t rank) {
 nlohmann::json node_json(const NodeSample& sample, std::size_t node) {
     return {{"node", node},
             {"present", sample.is_present},
+            {"keeper", sample.keeper},
             {"link_counters", counters_json(sample.link, rmem::kLinkCounterNames)},
             {"propagation_ns", histogram_json(sample.propagation)},
             {"lateness_ns", histogram_json(sample.lateness)}};
@@ -132,6 +133,17 @@ std::string heading(const nlohmann::json& r) {
         size_text(r["system_bytes"].get<std::uint64_t>()),
         size_text(r["segment_bytes"].get<std::uint64_t>()),
         rmem::Segment::object_name(r["segment"].get<std::string>()));
+}
+
+/// One line for each process that keeps a node.
+std::string keepers_text(const nlohmann::json& report) {
+    std::string text;
+    for (const nlohmann::json& node : report["nodes_seen"]) {
+        if (const auto keeper = node["keeper"].get<unsigned>(); keeper != 0)
+            text += fmt::format("  node {}: kept by process {}\n", node["node"].get<unsigned>(),
+                                keeper);
+    }
+    return text;
 }
 
 /// Of link udp; else nothing.
@@ -283,8 +295,8 @@ nlohmann::json ring_report(const rmem::Ring& ring) {
 }
 
 std::string report_text(const nlohmann::json& report) {
-    return heading(report) + engine_text(report) + munet_text(report) + "\n" +
-           members_text(report["members"]) + times_text(report["nodes_seen"]) +
+    return heading(report) + keepers_text(report) + engine_text(report) + munet_text(report) +
+           "\n" + members_text(report["members"]) + times_text(report["nodes_seen"]) +
            counters_text(report);
 }
 

@@ -55,7 +55,7 @@ Process process_of(unsigned pid) {
 
 const char* state_of(const Ring& ring, unsigned rank, const Process& process) {
     if (ring.is_alive(rank)) return process.is_stopped() ? "stopped" : "alive";
-    // (1) - this acquire-load synchronizes-with the release-store rmem/ring/ring.cpp (4)
+    // (1) - this acquire-load synchronizes-with the release-store rmem/ring/rank_hold.cpp (4)
     switch (static_cast<rmem::RankState>(ring.rank(rank).state.load(std::memory_order_acquire))) {
         case rmem::RankState::joined: return "dead";
         case rmem::RankState::left: return "left";
@@ -200,6 +200,10 @@ RingSample sample_of(const Ring& ring) {
         if (is_remote && node.is_here) node.engine = engine_of(ring);
         if (node.is_here)
             node.state = is_remote ? state_of(*node.engine) : state_by_ranks(sample, n);
+        if (const unsigned seat = sample.config.keeper_of(n); !is_remote && ring.is_alive(seat)) {
+            node.keeper = ring.rank(seat).pid.load(std::memory_order_relaxed);  // enough: as above
+            if (node.state != NodeState::stopped) node.state = NodeState::up;
+        }
     }
     return sample;
 }

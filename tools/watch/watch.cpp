@@ -90,6 +90,7 @@ public:
     }
 
     void run() {
+        bank_.warn_if_old();
         show_first();
         for (;;) {
             const std::int64_t now = rmem::now_ns();

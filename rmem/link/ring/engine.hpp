@@ -83,8 +83,11 @@ public:
     bool is_idle() const noexcept { return logs_.is_idle(); }
     /// Writes of others that engines of this node had to apply.
     std::uint64_t brought() const noexcept { return own_.slot.brought.get(); }
-    /// How often run() ran.
-    std::uint64_t runs() const noexcept { return runs_.get(); }
+    /// When the node's engine ran last, in whatever process.
+    std::int64_t ran_ns() const noexcept {
+        // relaxed is enough: a look that comes a little later is soon enough
+        return own_.slot.engine_ran_ns.load(std::memory_order_relaxed);
+    }
     /// The sum of the positions that the logs have that this engine applies.
     std::uint64_t written_in_all() const noexcept { return logs_.written_in_all(); }
     /// Whether there are writes that this node has not applied, on their way or unread; of others,
@@ -125,7 +128,6 @@ private:
 
     const bool wants_each_write_;  ///< whether or not there is a hook
     Hint<bool> busy_;              ///< who sleeps because of an old value is woken by the writer
-    Counter<> runs_;
     Hint<std::int64_t> next_due_ns_;
     Hint<std::uint32_t> fifo_words_;
 };

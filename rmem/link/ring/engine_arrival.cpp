@@ -54,7 +54,8 @@ void EngineArrival::come_round(const LogReader& log, unsigned rank, const LogRea
 
 void EngineArrival::store_ahead(const Coming& coming) {
     RMEM_CHECK_IF(false, !is_ahead());
-    const Applying applying(applier_, coming.record.offset, coming.record.words);
+    const Applying applying(applier_, coming.record.offset, coming.record.words,
+                            coming.record.part());
     banks_[coming.node].store(coming.record, coming.words.data(), applying.any_twin());
     ahead_ = {coming.tag, coming.node, now_ns()};
 }
@@ -63,7 +64,7 @@ void EngineArrival::store_ahead(const Coming& coming) {
 /// here.
 void EngineArrival::wake_node() const noexcept {
     light_fence();
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.writers; ++r) {
         if (!members_.is_of_node(r)) continue;
         // relaxed is enough: the fence orders this load after the stores before it
         const std::uint32_t attention = own_.ring.attention()[r].load(std::memory_order_relaxed);
@@ -78,7 +79,7 @@ void EngineArrival::store(const LogReader& log, const LogReader::Entry& entry,
     std::array<std::uint32_t, kMaxRecordWords> words;
     if (!log.load_words(entry, words.data())) return;
     const LogRecord& record = entry.record;
-    const Applying applying(applier_, record.offset, record.words);
+    const Applying applying(applier_, record.offset, record.words, record.part());
     banks_[node].store(record, words.data(), applying.any_twin());
 }
 

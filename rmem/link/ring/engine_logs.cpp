@@ -18,16 +18,16 @@ constexpr std::int64_t kRestNs = 20'000;       // at least, since the wire was q
 }  // namespace
 
 EngineLogs::EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members)
-    : own_(own), wire_(wire), members_(members), ranks_(own.ranks), is_delivered_(own.ranks) {
-    for (unsigned r = 0; r < own_.ranks; ++r) logs_.emplace_back(own_.ring.log(r));
-    news_.reserve(own_.ranks);
+    : own_(own), wire_(wire), members_(members), ranks_(own.writers), is_delivered_(own.writers) {
+    for (unsigned r = 0; r < own_.writers; ++r) logs_.emplace_back(own_.ring.log(r));
+    news_.reserve(own_.writers);
 }
 
 std::int64_t EngineLogs::restart() {
     lapped_ = false;
     in_flight_ = 0;
     std::int64_t oldest = own_.time.now();
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.writers; ++r) {
         LogReader& log = logs_[r];
         ranks_[r].flights = Flights();
         log.seek(std::max(applied_of(own_.ring, own_.node, r), log.oldest()));
@@ -37,6 +37,7 @@ std::int64_t EngineLogs::restart() {
         if (has_written) oldest = std::min(oldest, entry.record.written_ns);
         members_.take_over(r, has_written);
     }
+    members_.take_over_keepers();
     return oldest;
 }
 
@@ -50,13 +51,13 @@ void EngineLogs::find_news(Which which) {
         if (changes_seen_.get() != changes) members_.meet_new();
         changes_seen_.set(changes);
     }
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.writers; ++r) {
         if (!is_delivered_[r].get() && has_news(r)) news_.push_back(r);
     }
 }
 
 bool EngineLogs::has_any_news() {
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.writers; ++r) {
         if (!is_delivered_[r].get() && has_news(r)) return true;
     }
     return false;
@@ -169,7 +170,7 @@ bool EngineLogs::is_claimed(unsigned rank) const noexcept {
 
 void EngineLogs::note_idleness() noexcept {
     bool is_idle = !wire_.takes_time();
-    for (unsigned r = 0; is_idle && r < own_.ranks; ++r) {
+    for (unsigned r = 0; is_idle && r < own_.writers; ++r) {
         if (r == own_.rank || is_delivered_[r].get()) continue;
         const RankSlot& slot = own_.ring.rank(r);
         // relaxed is enough, throughout: one that comes notes a change after it has said so
@@ -197,14 +198,14 @@ std::uint64_t EngineLogs::written(unsigned rank) const noexcept {
 
 std::uint64_t EngineLogs::written_in_all() const noexcept {
     std::uint64_t all = 0;
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.writers; ++r) {
         if (!is_delivered_[r].get()) all += written(r);
     }
     return all;
 }
 
 bool EngineLogs::lacks_writes(bool own) const noexcept {
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.writers; ++r) {
         // relaxed is enough: a hint, as is the position that is looked at
         const bool is_brought = logs_[r].header().deliverer.load(std::memory_order_relaxed) != 0;
         if (is_delivered_[r].get() || (!own && (r == own_.rank || is_brought))) continue;

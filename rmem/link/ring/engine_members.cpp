@@ -4,6 +4,7 @@
 #include "rmem/base/check.hpp"
 #include "rmem/ring/applied.hpp"
 #include "rmem/ring/delivery_board.hpp"
+#include "rmem/ring/unsent.hpp"
 
 #include <algorithm>
 
@@ -18,15 +19,17 @@ constexpr std::int64_t kTickWorkNs = 1'000;
 }  // namespace
 
 EngineMembers::EngineMembers(EngineNode& own, EngineWire& wire)
-    : own_(own), wire_(wire), ranks_(own.ranks) {}
+    : own_(own), wire_(wire), ranks_(own.config.seats()) {}
 
 void EngineMembers::look_at_all() noexcept {
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.config.seats(); ++r) {
         // relaxed is enough: as in find_dead()
         const auto incarnation = own_.ring.rank(r).incarnation.load(std::memory_order_relaxed);
         // One that has never been there is not asked after: it takes a system call for each.
         set_alive(r, incarnation != 0 && own_.ring.is_alive(r));
-        if (!ranks_[r].alive) ranks_[r].dead = incarnation;
+        if (ranks_[r].alive) continue;
+        ranks_[r].dead = incarnation;
+        if (!has_sent_all(r)) set_alive(r, true);  // until a tick finds it dead
     }
 }
 
@@ -39,15 +42,19 @@ bool EngineMembers::anyone_lacks(unsigned rank, std::uint64_t position) const no
 }
 
 void EngineMembers::look() noexcept {
-    for (unsigned i = 0; i < kRanksPerLook; ++i) look_at_next();
+    unsigned asked = 0;
+    for (unsigned i = 0; i < ranks_.size() && asked < kRanksPerLook; ++i)
+        asked += look_at_next() ? 1U : 0U;
+    seen_ns_.set(now_ns());
 }
 
-void EngineMembers::look_at_next() noexcept {
-    const unsigned rank = next_rank_.add_shared() % own_.ranks;
+/// False: it was never there, so nobody was asked.
+bool EngineMembers::look_at_next() noexcept {
+    const unsigned rank = next_rank_.add_shared() % own_.config.seats();
     // relaxed is enough: what is seen a little later is seen next time
     const bool is_known = own_.ring.rank(rank).incarnation.load(std::memory_order_relaxed) != 0;
     ranks_[rank].seen_alive.set(is_known && own_.ring.is_alive(rank));
-    seen_ns_.set(now_ns());
+    return is_known;
 }
 
 void EngineMembers::begin_tick(std::int64_t now) noexcept {
@@ -72,7 +79,15 @@ bool EngineMembers::find_dead(unsigned rank) noexcept {
     return true;
 }
 
+/// What a dead rank of this node has stored into the bank is sent before anybody else takes that as
+/// written. False: some is not.
+bool EngineMembers::has_sent_all(unsigned rank) noexcept {
+    find_node_of(rank);
+    return rank >= own_.writers || !is_of_node(rank) || send_unsent_of_dead(own_.ring, rank);
+}
+
 void EngineMembers::note(unsigned rank, bool alive, std::int64_t now) {
+    if (!alive && !has_sent_all(rank)) return;  // the next time
     ranks_[rank].alive = alive;
     find_node_of(rank);
     const unsigned node = node_of(rank);
@@ -122,6 +137,10 @@ void EngineMembers::take_over(unsigned rank, bool has_written) {
     if (ranks_[rank].alive && node_of(rank) != kNoNode) node_alive_[node_of(rank)] = true;
 }
 
+void EngineMembers::take_over_keepers() {
+    for (unsigned r = own_.writers; r < own_.config.seats(); ++r) take_over(r, false);
+}
+
 /// One that has died since is found out as any other: what it wrote is sent.
 void EngineMembers::meet(unsigned rank) {
     find_node_of(rank);
@@ -134,7 +153,7 @@ void EngineMembers::meet(unsigned rank) {
 /// Their writes need not come this way, so that they would be noticed by these. One that has died
 /// since is found out as any other.
 void EngineMembers::meet_new() {
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.config.seats(); ++r) {
         const RankSlot& slot = own_.ring.rank(r);
         // relaxed is enough, throughout: a rank notes a change after it has joined
         const bool is_member = slot.state.load(std::memory_order_relaxed) ==

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a node's engine knows of the ring's members: the node of each rank, and who is alive.
+/// What a node's engine knows of the ring's members: the node of each rank, and who is alive. A
+/// node's keeper counts as a rank here.
 ///
 /// Any thread may look; tick() acts on what was seen. A rank that was seen dead stays in the ring
 /// until all that it wrote is read: a card sends what it was given, even after the process has
@@ -49,6 +50,7 @@ public:
     /// seen.
     void forget_nodes();
     void take_over(unsigned rank, bool has_written);
+    void take_over_keepers();
     /// A rank that has written: its node comes into the ring if it was not there.
     void meet(unsigned rank);
     /// Those that have joined.
@@ -59,7 +61,7 @@ public:
     template <class IsRead>
     void tick(std::int64_t now, IsRead&& is_read) {
         begin_tick(now);
-        for (unsigned r = 0; r < own_.ranks; ++r) {
+        for (unsigned r = 0; r < own_.config.seats(); ++r) {
             const bool alive = ranks_[r].seen_alive.get();
             if (alive != ranks_[r].alive && (alive || (find_dead(r) && is_read(r))))
                 note(r, alive, now);
@@ -76,8 +78,9 @@ private:
 
     bool anyone_lacks(unsigned rank, std::uint64_t position) const noexcept;
     void begin_tick(std::int64_t now) noexcept;
-    void look_at_next() noexcept;
+    bool look_at_next() noexcept;
     [[nodiscard]] bool find_dead(unsigned rank) noexcept;
+    [[nodiscard]] bool has_sent_all(unsigned rank) noexcept;
     void note(unsigned rank, bool alive, std::int64_t now);
     void find_node_of(unsigned rank) noexcept;
     void set_alive(unsigned rank, bool alive) noexcept;

@@ -75,7 +75,7 @@ struct EngineNode {
           config(ring.config()),
           node(member.node()),
           rank(member.rank()),
-          ranks(config.seats()),
+          writers(config.writers()),
           slot(ring.node(node)),
           time(config, slot) {}
 
@@ -102,7 +102,7 @@ struct EngineNode {
     const RingConfig& config;
     const unsigned node;
     const unsigned rank;
-    const unsigned ranks;  ///< of the ring
+    const unsigned writers;  ///< of the ring: each has a log
     NodeSlot& slot;
     EngineTime time;
 };

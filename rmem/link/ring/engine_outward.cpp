@@ -99,7 +99,7 @@ bool EngineOutward::is_asleep(unsigned node) const noexcept {
 /// before it. Its own engine stores what it lacks, in the order of its coming.
 bool EngineOutward::has_words_of_users(unsigned node) const noexcept {
     const auto& applied = own_.ring.node(node).applied;
-    for (unsigned r = 0; r < own_.ranks; ++r) {
+    for (unsigned r = 0; r < own_.writers; ++r) {
         const std::uint64_t end = logs_.users_end(r);
         if (r == own_.rank || end == 0) continue;  // a ring may have many seats
         // (11) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)

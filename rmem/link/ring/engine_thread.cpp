@@ -59,10 +59,10 @@ void RingEngineThread::look() {
     engine_.look_at_members();
     if (is_called) {
         catch_up();
-    } else if (engine_.runs() == runs_) {
+    } else if (engine_.ran_ns() == ran_ns_) {
         engine_.run(RingEngine::Caller::helper);
     }
-    runs_ = engine_.runs();
+    ran_ns_ = engine_.ran_ns();
 }
 
 /// A rank waits until this node has what was written.

@@ -5,7 +5,7 @@
 ///
 /// A rank that computes makes no progress: it would be deaf, and hold up the others' logs. While
 /// writes have to be applied here the thread looks each kLookNs, and runs the engine if nobody of
-/// this process did since. After kIdleLooks without any, or where writers bring their writes
+/// the node did since. After kIdleLooks without any, or where writers bring their writes
 /// themselves, it sleeps until it is woken (rmem/ring/waiting/sleeping_engines.hpp): idle, for
 /// nothing.
 ///
@@ -63,7 +63,7 @@ private:
     std::int64_t crowd_ns_ = kShortestCrowdNs;  ///< how long it does not try then
     std::int64_t checked_ns_ = 0;               ///< the members
     std::uint64_t brought_;                     ///< of the engine, at the last look
-    std::uint64_t runs_ = 0;                    ///< of the engine, likewise
+    std::int64_t ran_ns_ = 0;                   ///< the engine, likewise
     unsigned idle_looks_ = kIdleLooks - 1;      ///< one is enough where nothing has moved yet
     HelperThread thread_;                       // last: it uses all of this
 };

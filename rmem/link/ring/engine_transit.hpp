@@ -38,10 +38,10 @@ public:
           logs_(logs),
           arrival_(arrival),
           outward_(outward),
-          held_(own.ranks) {}
+          held_(own.writers) {}
 
     void restart() {
-        come_.assign(own_.ranks, 0);
+        come_.assign(own_.writers, 0);
         holds_ = false;
     }
 

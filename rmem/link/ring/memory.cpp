@@ -57,7 +57,9 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
       engine_(member, options.faults, options.check_writers, !options.helper),
       delivery_(member, engine_.interrupts(), faults_.empty()) {
     if (takes_time_) waiter_.set_most_polls(kPollsOfWire);
-    users_end_ = log_.head();  // of a former incarnation, too
+    send_unsent_first([this](std::uint64_t units) { return wait_for_log(units), true; });
+    users_end_ = log_.head();                                     // of a former incarnation, too
+    if (member_.incarnation() != 1) engines_.wake_others(rank_);  // which knew nothing of its end
     begin_delivering();
     if (options.helper) helper_ = std::make_unique<RingEngineThread>(ring_, rank_, engine_);
 }
@@ -229,7 +231,7 @@ void RingMemory::tell(std::size_t offset, std::size_t bytes, std::int64_t now) n
 
 /// Wakes the engines of nodes that have not applied the own writes up to there.
 void RingMemory::wake_behind(std::uint64_t position) noexcept {
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring_.config().seats(); ++r) {
         // relaxed is enough: one that is woken for nothing lies down again
         const std::uint32_t node = ring_.rank(r).node.load(std::memory_order_relaxed);
         if (r == rank_ || node >= ring_.config().nodes) continue;
@@ -309,7 +311,7 @@ bool RingMemory::counts(unsigned node, std::uint32_t epoch) const noexcept {
 void RingMemory::check_slow_node(unsigned node, std::uint32_t epoch, std::int64_t now) {
     if (now < next_liveness_ns_) return;
     next_liveness_ns_ = now + kCheckNs;
-    if (!has_live_rank(ring_, node)) dead_epoch_[node] = epoch;
+    if (!ring_.is_present(node)) dead_epoch_[node] = epoch;
 }
 
 /// Gives the log back as far as all live nodes have applied it; returns that.

@@ -121,7 +121,7 @@ public:
         if (!delivery_.is_on() || !log_.fits(LogArea::units_of(1)) || fifo_depth_ != 0 ||
             engine_.interrupts().anyone_watches())
             return false;
-        const Applying applying(applier_, offset, 1);
+        const Applying applying(applier_, offset, 1, part, log_.head());
         LogRecord record;
         record.offset = offset;
         record.words = 1;

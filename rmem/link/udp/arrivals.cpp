@@ -131,7 +131,7 @@ void Arrivals::count(std::uint64_t writes, std::size_t words) noexcept {
 void Arrivals::put(const Write& write, const Words& words, std::int64_t now) {
     const std::size_t offset = write.place.index * kWordBytes;
     {
-        const Applying applying(applier_, offset, words.size());
+        const Applying applying(applier_, offset, words.size(), write.place.part());
         store(bank_, write.place, words, applying.any_twin());
     }
     any_ = true;

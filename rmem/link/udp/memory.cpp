@@ -47,6 +47,11 @@ UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
     if (!engine_) await_engine(deadline);
     bound_ns_ = Punctuality(ring_.config(), ring_.node(member.node())).bound();
     take_rank(member, deadline);
+    send_unsent_first([&](std::uint64_t units) {
+        leave(udp::Leaving::all);
+        return await(deadline, [&] { return fits(units); });
+    });
+    leave(udp::Leaving::all);
     if (engine_ && options.helper) helper_ = std::make_unique<udp::EngineHelper>(*engine_);
     if (engine_) waiter_.sleep_by(engine_.get());
     if (engine_) waiter_.set_most_polls(kSpinPollsHere);
@@ -155,8 +160,7 @@ UdpMemory::~UdpMemory() {
     if (engine_) flush(Deadline::in(kLeaveNs));
 }
 
-/// Until their nodes have the bank too, or the launcher says that they do not come: what this one
-/// was the first to write would go with it.
+/// Until their nodes have the bank too, or do not come: what this one alone has would go with it.
 void UdpMemory::await_late_ones() noexcept {
     begin_wait();
     while (ring_.is_expecting() && !is_over() &&
@@ -218,8 +222,7 @@ std::uint32_t UdpMemory::mark_of(std::size_t offset, std::size_t bytes) const no
 
 void UdpMemory::send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags) {
     const auto* bytes = static_cast<const std::byte*>(from);
-    // A long write's words are not copied, if the bank has them and this thread can wait until they
-    // are in the node's stream.
+    // A long write's words are not copied, if the bank has them until they are in the stream.
     const bool is_in_bank = engine_ && words > kMaxRecordWords && flags == 0 && faults_.empty();
     LogRecord record;
     record.flags = is_in_bank ? LogRecord::kInBank : flags;
@@ -274,7 +277,7 @@ void UdpMemory::put(LogRecord& record, const std::byte* words) {
 bool UdpMemory::write_at_once(std::size_t offset, std::uint32_t value, WordPart part) {
     if (!faults_.empty() || !log_.fits(LogArea::units_of(1)) || !is_heard()) return false;
     if (part != kWholeWord && ring_.config().timing.whole_words != 0) return false;
-    const Applying applying(applier_, offset, 1);
+    const Applying applying(applier_, offset, 1, part, log_.head());
     LogRecord record;
     record.offset = offset;
     record.words = 1;

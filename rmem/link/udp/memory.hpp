@@ -78,8 +78,7 @@ public:
     [[nodiscard]] bool write_at_once(std::size_t offset, std::uint32_t value, WordPart part);
     /// What was written leaves.
     void commit();
-    /// What was written leaves with the next commit, or when the program waits; if it computes
-    /// instead, by the helper.
+    /// What was written leaves with the next commit or wait; of one that computes, by the helper.
     void commit_on_wait();
     bool in_flight() const noexcept { return false; }
     bool is_alive(unsigned rank) const noexcept;
@@ -104,11 +103,9 @@ public:
     /// Whether the node's incarnation that this program opened in goes on. A later incarnation's
     /// bank is left as its members know it.
     [[nodiscard]] bool is_heard() const noexcept { return node_epoch() == epoch_; }
-    /// Whether the bank is still that of that incarnation: it stays when nothing runs the node any
-    /// more.
+    /// Whether the bank is still that incarnation's: it stays when nothing runs the node any more.
     [[nodiscard]] bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
-    /// Whether that incarnation has ended, or nothing runs the node. What others write from then on
-    /// is not for it.
+    /// Whether that has ended, or nothing runs the node: what others write then is not for it.
     [[nodiscard]] bool is_over() const noexcept;
     /// Throws IncarnationOver when it has.
     void check_epoch() const;

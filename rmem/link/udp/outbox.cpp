@@ -4,6 +4,7 @@
 #include "rmem/base/check.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/unsent.hpp"
 
 #include <algorithm>
 
@@ -114,7 +115,7 @@ void Outbox::find_programs() {
         // relaxed is enough: (3)
         const std::uint64_t begun = board_.begun[r].load(std::memory_order_relaxed);
         if (begun > logs_[r].position()) pass_over(r, begun);
-        // (1) - this acquire-load synchronizes-with the release-store rmem/ring/ring.cpp (4)
+        // (1) - this acquire-load synchronizes-with the release-store rmem/ring/rank_hold.cpp (4)
         const auto state = ring_.rank(r).state.load(std::memory_order_acquire);
         if (state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
         // What a rank wrote that has left or died is taken, too.
@@ -149,7 +150,9 @@ void Outbox::keep_roster(const std::function<void()>& take_all, std::int64_t now
             if (!is_said || entry.incarnation != incarnation)
                 write_roster(r, {true, node_, incarnation}, now);
         } else if (is_said) {
+            const bool is_all = send_unsent_of_dead(ring_, r);
             take_all();
+            if (!is_all) continue;  // no room: the next time
             write_roster(r, {false, node_, entry.incarnation}, now);
         }
     }
@@ -295,7 +298,8 @@ bool Outbox::complete() noexcept {
     bool changed = false;
     while (!own_later_.empty() && own_later_.front().sequence <= completed_) {
         const OwnLater& write = own_later_.front();
-        const Applying applying(applier_, write.record.offset, write.record.words);
+        const Applying applying(applier_, write.record.offset, write.record.words,
+                                write.record.part());
         bank_.store(write.record, write.words.data(), applying.any_twin());
         own_later_.pop_front();
         changed = true;

@@ -15,7 +15,7 @@ namespace rmem {
 namespace {
 
 RankState state_of(const Ring& ring, unsigned rank) noexcept {
-    // (1) - this acquire-load synchronizes-with the release-stores rmem/ring/ring.cpp (4) and
+    // (1) - this acquire-load synchronizes-with the release-stores rmem/ring/rank_hold.cpp (4) and
     // rmem/link/udp/roster.cpp (1): who has come says before where it is
     return static_cast<RankState>(ring.rank(rank).state.load(std::memory_order_acquire));
 }
@@ -25,9 +25,7 @@ unsigned node_of(const Ring& ring, unsigned rank) noexcept {
 }
 
 bool is_member(const Ring& ring, unsigned node) noexcept {
-    if (!ring.config().is_remote()) return false;
-    // relaxed is enough: who is not seen yet is seen at the next look
-    return (ring.board().members[node / 64].load(std::memory_order_relaxed) >> node % 64 & 1) != 0;
+    return ring.config().is_remote() && ring.is_present(node);
 }
 
 }  // namespace
@@ -90,7 +88,7 @@ bool is_alone(const Ring& ring, unsigned node) noexcept {
     for (unsigned other = 0; other < config.nodes; ++other) {
         if (other != node && is_member(ring, other)) return false;
     }
-    for (unsigned rank = 0; rank < config.ranks; ++rank) {
+    for (unsigned rank = 0; rank < config.seats(); ++rank) {
         const RankState state = state_of(ring, rank);
         const bool is_there = state == RankState::joined || state == RankState::elsewhere;
         if (is_there && node_of(ring, rank) != node) return false;

@@ -103,10 +103,10 @@ TEST_F(RingTest, the_parts_of_a_segment_do_not_overlap) {
         large.link = link;
         const SegmentLayout layout(large);
         EXPECT_LE(layout.attention + kMaxRanks * 4, layout.ranks);
-        EXPECT_LE(layout.ranks + large.ranks * sizeof(RankSlot), layout.nodes);
+        EXPECT_LE(layout.ranks + large.seats() * sizeof(RankSlot), layout.nodes);
         EXPECT_LT(layout.nodes, layout.log_headers);
         EXPECT_LE(layout.log_headers, layout.logs);
-        const std::size_t logs_end = layout.logs + large.seats() * layout.log_stride;
+        const std::size_t logs_end = layout.logs + large.writers() * layout.log_stride;
         EXPECT_LE(logs_end, layout.interrupts);
         EXPECT_LE(logs_end, layout.banks);
         EXPECT_LE(layout.banks + large.banks() * layout.bank_stride, layout.total);
