@@ -236,6 +236,8 @@ struct PlainCard final : conform::Card {
     void write_byte(std::size_t, std::uint8_t) override {}
     std::uint32_t load(std::size_t offset) override { return words[offset / 4]; }
     void read(std::size_t, void*, std::size_t) override {}
+    void leave() override {}
+    void enter() override {}
     void set_write_me_last(bool) override {}
     void send_interrupt(unsigned, std::uint32_t) override {}
     std::optional<conform::CardInterrupt> next_interrupt(std::int64_t) override { return {}; }

@@ -25,6 +25,7 @@ enum class Feature {
     write_me_last,  ///< the own bank can be made to show an own write when all others have it
     late_join,      ///< who comes late finds what was written before
     single_bytes,   ///< a byte is sent alone, and not with its word
+    comes_again,    ///< the node's program can end, and another one begin
 };
 
 /// To send an interrupt to: every node but the own one.
@@ -70,6 +71,9 @@ public:
     virtual void set_write_me_last(bool on) = 0;
     /// To a node, or to kAllNodes.
     virtual void send_interrupt(unsigned node, std::uint32_t value) = 0;
+    /// The card's program ends: until enter() nobody here has it open. Each does nothing twice.
+    virtual void leave() = 0;
+    virtual void enter() = 0;
     /// The oldest that waits; none: nothing has come within the time.
     virtual std::optional<CardInterrupt> next_interrupt(std::int64_t timeout_ns) = 0;
 };

@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tools {
@@ -68,19 +69,22 @@ bool be_member(conform::Card& card, const ConformOptions& options, const conform
     return report.is_broken();
 }
 
+rmem_node* node_by(const rmem_options& options, int& code) {
+    rmem_node* node = nullptr;
+    code = rmem_open_with(&node, &options);
+    return node;
+}
+
 std::unique_ptr<conform::Card> chosen_card(const ConformOptions& options) {
     for (const auto& [card, which] : options.cards)
         if (which) return card->open(*which, reading_of(options));
-    rmem_node* node = nullptr;
-    int code = 0;
-    if (options.unit) {
-        node = cards::open_unit(*options.unit, code).release();
-    } else {
+    const auto open = [unit = options.unit](int& code) {
+        if (unit) return cards::open_unit(*unit, code).release();
         rmem_options own = RMEM_OPTIONS;
         own.await = RMEM_AWAIT_NONE;
-        code = rmem_open_with(&node, &own);
-    }
-    return conform::card_of(node, code, reading_of(options));
+        return node_by(own, code);
+    };
+    return conform::card_of(open, reading_of(options));
 }
 
 bool be_one_of_several(const ConformOptions& options) {
@@ -128,9 +132,11 @@ bool run_own_ring(const ConformOptions& options) {
         rmem_options one = RMEM_OPTIONS;
         one.rank = static_cast<int>(member);
         one.settings = settings.data();
-        rmem_node* node = nullptr;
-        const int code = rmem_open_with(&node, &one);
-        const auto card = conform::card_of(node, code, reading_of(options));
+        const auto open = [&, opened = false](int& code) mutable {
+            if (std::exchange(opened, true)) one.await = RMEM_AWAIT_NONE;
+            return node_by(one, code);
+        };
+        const auto card = conform::card_of(open, reading_of(options));
         conform::Plan own = plan;
         own.member = member;
         const bool found = be_member(*card, options, own, member == 0, [&] {

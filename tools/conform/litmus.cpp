@@ -13,6 +13,8 @@ constexpr unsigned kFew = 5;
 constexpr unsigned kMany = 20;
 constexpr unsigned kInStep = 4;  // members that wait for each other make less rounds: a quarter
 
+constexpr unsigned kLeaving = 100;  // a node that is left and entered again may take a second
+
 constexpr const char* kNeverCame =
     "round {expected} of member {writer} never came to {place}: {seen} was the last";
 
@@ -148,6 +150,16 @@ constexpr Litmus kLitmuses[] = {
      kInStep,
      Feature::write_me_last,
      write_me_last},
+    {"outstanding",
+     "with write-me-last, no more than a FIFO of own writes is on its way",
+     "own writes",
+     {"{place} held {seen} when member {writer} had written {expected}",
+      "the write {expected} of member {writer} never came back to {place}: {seen} was the last"},
+     "",
+     kMany,
+     1,
+     Feature::write_me_last,
+     outstanding},
     {"interrupt",
      "what was written before an interrupt is there when it is taken",
      "interrupts taken before anything newer had come",
@@ -190,6 +202,30 @@ constexpr Litmus kLitmuses[] = {
      1,
      Feature::interrupts,
      interrupt_time},
+    {"without-a-program",
+     "a node whose program ended and came again has what others wrote, and nothing older",
+     "comings again that found what was written meanwhile",
+     {"{place} held {seen} when its node was entered again, and {expected} of member {writer} when "
+      "it was left",
+      "{place} held {seen} when all had met again, and member {writer} wrote {expected} last",
+      kNeverCame},
+     "",
+     1,
+     kLeaving,
+     Feature::comes_again,
+     without_a_program},
+    {"sent-or-taken-back",
+     "what a program that is killed has written is soon in all banks, or in none",
+     "kills in the middle of writes",
+     {"the place of member {writer} had the sum {seen} here and {expected} there, after its "
+      "program "
+      "was killed",
+      "", kNeverCame},
+     "",
+     1,
+     kLeaving,
+     Feature::comes_again,
+     sent_or_taken_back},
 };
 
 }  // namespace

@@ -66,7 +66,11 @@ Finding bytes_alone(const Trial& trial);
 Finding bytes_at_once(const Trial& trial);
 Finding two_writers(const Trial& trial);
 Finding write_me_last(const Trial& trial);
+Finding outstanding(const Trial& trial);
 Finding late_join(const Trial& trial);
+
+Finding without_a_program(const Trial& trial);  // leaving_litmuses.cpp
+Finding sent_or_taken_back(const Trial& trial);
 
 Finding data_before_interrupt(const Trial& trial);  // interrupt_litmuses.cpp
 Finding interrupts_once(const Trial& trial);

@@ -9,6 +9,7 @@
 
 #include <rfm2g_api.h>
 #include <cstring>
+#include <utility>
 
 namespace tools::conform {
 
@@ -24,15 +25,22 @@ void check(RFM2G_STATUS status, const char* call) {
 
 class Rfm2gCard : public Card {
 public:
-    Rfm2gCard(const std::string& device, Reading reading) : device_(device) {
+    Rfm2gCard(const std::string& device, Reading reading) : device_(device), reading_(reading) {
+        Rfm2gCard::enter();
+    }
+    ~Rfm2gCard() override { Rfm2gCard::leave(); }
+    void enter() override {
+        if (std::exchange(is_open_, true)) return;
         check(RFM2gOpen(device_.data(), &card_), "RFM2gOpen");
         check(RFM2gNodeID(card_, &node_), "RFM2gNodeID");
         check(RFM2gSize(card_, &bytes_), "RFM2gSize");
         check(RFM2gEnableEvent(card_, kEvent), "RFM2gEnableEvent");
-        if (reading == Reading::by_pointer)
+        if (reading_ == Reading::by_pointer)
             check(RFM2gUserMemoryBytes(card_, &memory_, 0, bytes_), "RFM2gUserMemoryBytes");
     }
-    ~Rfm2gCard() override { RFM2gClose(&card_); }
+    void leave() override {
+        if (std::exchange(is_open_, false)) RFM2gClose(&card_);
+    }
     Rfm2gCard(const Rfm2gCard&) = delete;
     Rfm2gCard& operator=(const Rfm2gCard&) = delete;
 
@@ -44,7 +52,8 @@ public:
     std::size_t size() const override { return bytes_; }
     /// Losses are not told, and there is no snapshot.
     bool offers(Feature feature) const override {
-        return feature == Feature::interrupts || feature == Feature::single_bytes;
+        return feature == Feature::interrupts || feature == Feature::single_bytes ||
+               feature == Feature::comes_again;
     }
 
     void write_word(std::size_t offset, std::uint32_t value) override {
@@ -88,6 +97,8 @@ public:
 
 private:
     std::string device_;
+    const Reading reading_;
+    bool is_open_ = false;
     RFM2GHANDLE card_ = nullptr;
     RFM2G_NODE node_ = 0;
     RFM2G_UINT32 bytes_ = 0;

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include <stdexcept>
+#include <utility>
 
 namespace tools::conform {
 
@@ -21,12 +22,20 @@ int checked(int code) {
 
 class RmemCard : public Card {
 public:
-    RmemCard(rmem_node* node, Reading reading) : node_(node) {
+    RmemCard(OpenNode open, Reading reading) : open_(std::move(open)), reading_(reading) {
+        RmemCard::enter();
+    }
+    void enter() override {
+        if (node_) return;
+        int code = 0;
+        node_.reset(open_(code));
+        checked(code);
         checked(rmem_accept_interrupts(node_.get(), std::uint64_t{1} << kNumber));
-        if (reading == Reading::by_call) return;
+        if (reading_ == Reading::by_call) return;
         bank_ = rmem_bank(node_.get());
         if (bank_ == nullptr) throw std::runtime_error(rmem_last_error());
     }
+    void leave() override { node_.reset(); }
 
     std::string name() const override {
         return fmt::format("rmem {}, read by {}", RMEM_TOOL_VERSION,
@@ -85,15 +94,16 @@ private:
     struct Close {
         void operator()(rmem_node* node) const noexcept { rmem_close(node); }
     };
+    const OpenNode open_;
+    const Reading reading_;
     std::unique_ptr<rmem_node, Close> node_;
     const void* bank_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Card> card_of(rmem_node* node, int code, Reading reading) {
-    checked(code);
-    return std::make_unique<RmemCard>(node, reading);
+std::unique_ptr<Card> card_of(OpenNode open, Reading reading) {
+    return std::make_unique<RmemCard>(std::move(open), reading);
 }
 
 }  // namespace tools::conform

@@ -8,11 +8,15 @@
 #include "rmem/rmem.h"
 #include "tools/conform/card.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace tools::conform {
 
-/// Throws what the opening said where `code` is one of failure. Closes the node at its end.
-std::unique_ptr<Card> card_of(rmem_node* node, int code, Reading reading = Reading::by_call);
+/// Opens a node, perhaps again and again; null with a code of failure.
+using OpenNode = std::function<rmem_node*(int& code)>;
+
+/// Throws what the opening said where that failed. Closes the node at its end.
+std::unique_ptr<Card> card_of(OpenNode open, Reading reading = Reading::by_call);
 
 }  // namespace tools::conform

@@ -27,8 +27,11 @@ void check_scgt(uint32 result, const char* call) {
 
 class ScgtCard : public Card {
 public:
-    ScgtCard(unsigned unit, Reading reading) {
-        check_scgt(scgtOpen(unit, &card_), "scgtOpen");
+    ScgtCard(unsigned unit, Reading reading) : unit_(unit), reading_(reading) { ScgtCard::enter(); }
+    ~ScgtCard() override { ScgtCard::leave(); }
+    void enter() override {
+        if (std::exchange(is_open_, true)) return;
+        check_scgt(scgtOpen(unit_, &card_), "scgtOpen");
         scgtDeviceInfo info{};
         check_scgt(scgtGetDeviceInfo(&card_, &info), "scgtGetDeviceInfo");
         bytes_ = info.popMemSize;
@@ -39,9 +42,10 @@ public:
         static_cast<void>(next_interrupt(0));  // a reader's first call says from when on it reads
         // A PIO goes by the pointer, too.
         if (scgtMapMem(&card_) == nullptr) throw rmem::Error(rmem::Errc::system, "scgtMapMem");
-        if (reading == Reading::by_pointer) memory_ = card_.memMapPtr;
+        if (reading_ == Reading::by_pointer) memory_ = card_.memMapPtr;
     }
-    ~ScgtCard() override {
+    void leave() override {
+        if (!std::exchange(is_open_, false)) return;
         scgtUnmapMem(&card_);
         scgtClose(&card_);
     }
@@ -109,6 +113,9 @@ private:
         check_scgt(scgtSetState(&card_, state, value), "scgtSetState");
     }
 
+    const unsigned unit_;
+    const Reading reading_;
+    bool is_open_ = false;
     scgtHandle card_{};
     scgtIntrHandle reader_ = kNoValue;
     uint32 node_ = 0;

@@ -22,7 +22,7 @@ namespace tools::conform {
 
 namespace {
 
-constexpr unsigned kLastUnit = 15;
+constexpr unsigned kLastScramnetUnit = 15;
 constexpr std::size_t kWordBytes = 4;
 constexpr std::size_t kMailboxWords = 2048;
 constexpr std::size_t kMailboxBytes = kMailboxWords * kWordBytes;
@@ -54,10 +54,13 @@ public:
     /// Its mailbox's number.
     unsigned node() const override { return member_; }
     std::size_t size() const override { return sp_mem_size(); }
-    /// There is no snapshot, and a byte goes with its word.
+    /// There is no snapshot and no end of it, and a byte goes with its word.
     bool offers(Feature feature) const override {
-        return feature != Feature::late_join && feature != Feature::single_bytes;
+        return feature != Feature::late_join && feature != Feature::single_bytes &&
+               feature != Feature::comes_again;
     }
+    void leave() override {}
+    void enter() override {}
 
     std::size_t interrupt_bytes(unsigned members) const override {
         return (members + 1) * kMailboxBytes;
@@ -141,7 +144,7 @@ const VendorCard scramnet_plus_card{
     "--scramnet", "A SCRAMNet+ card: its unit, as sp_scram_init takes it: 0",
     [](const std::string& unit, Reading reading) -> std::unique_ptr<Card> {
         return std::make_unique<ScramnetPlusCard>(
-            rmem::parse_unsigned("--scramnet", unit, kLastUnit), reading);
+            rmem::parse_unsigned("--scramnet", unit, kLastScramnetUnit), reading);
     }};
 
 }  // namespace tools::conform

@@ -291,6 +291,31 @@ Finding write_me_last(const Trial& trial) {
     return finding;
 }
 
+Finding outstanding(const Trial& trial) {
+    constexpr std::uint32_t kFifoWords = 1024;  // of each card that has one
+    const std::uint32_t last = 2 * kFifoWords + trial.rounds;
+    Finding finding;
+    finding.rounds = last;
+    const auto write = [&] {
+        trial.card.set_write_me_last(true);
+        std::uint32_t own = 0;
+        for (std::uint32_t value = 1; value <= last; ++value) {
+            trial.card.write_word(trial.at, value);
+            own = trial.card.load(trial.at);
+            ++finding.observations;
+            if (value - own > kFifoWords)
+                finding.broken({0, trial.members.self(), 0, 0, own, value});
+        }
+        Patience patience(trial);
+        while ((own = trial.card.load(trial.at)) != last && patience.goes_on()) {
+        }
+        if (own != last) finding.broken({1, trial.members.self(), 0, 0, own, last});
+        trial.card.set_write_me_last(false);
+    };
+    in_turns(trial, write, [](unsigned) {});
+    return finding;
+}
+
 Finding late_join(const Trial& trial) {
     Finding finding;
     finding.rounds = trial.members.self() == 0 ? 0 : 1;

@@ -55,9 +55,12 @@ void run_pair(const Setting& setting) {
         options.rank = static_cast<int>(member);
         options.memory_bytes = 65536;
         options.settings = settings.data();
-        rmem_node* node = nullptr;
-        const int code = rmem_open_with(&node, &options);
-        const auto card = setting.wrap(tools::conform::card_of(node, code));
+        const auto open = [&](int& code) {
+            rmem_node* node = nullptr;
+            code = rmem_open_with(&node, &options);
+            return node;
+        };
+        const auto card = setting.wrap(tools::conform::card_of(open));
         Plan plan = setting.plan;
         plan.member = member;
         const Report report{card->name(), plan, tools::conform::needed_bytes(*card, plan.members),
@@ -114,6 +117,9 @@ INSTANTIATE_TEST_SUITE_P(
                       // Its wire takes so long that the other looks while a write is on its way.
                       mutant<IgnoresWriteMeLast>("ignores_write_me_last", "write-me-last",
                                                  "gt200,cable=4000m"),
+                      mutant<KeepsMuchBack>("keeps_much_back", "outstanding"),
+                      mutant<RemembersTooWell>("remembers_too_well", "without-a-program"),
+                      mutant<KeepsTheUnsent>("keeps_the_unsent", "sent-or-taken-back"),
                       mutant<ForgetsTheFirst>("forgets_the_first", "late-join"),
                       mutant<LosesInterrupts>("loses_interrupts", "interrupts-once"),
                       mutant<DeniesLosses>("denies_losses", "interrupts-once"),
@@ -170,9 +176,11 @@ TEST(Conform, what_a_card_has_not_is_not_offered_and_not_tried) {
     run_pair({.wrap = [](auto card) { return std::make_unique<Plain>(std::move(card)); },
               .expect =
                   [](const Report& report) {
-                      EXPECT_THAT(rules_with(report, Outcome::not_offered),
-                                  ElementsAre("late-join", "bytes-at-once", "write-me-last",
-                                              "interrupt", "interrupts-once", "interrupt-time"));
+                      EXPECT_THAT(
+                          rules_with(report, Outcome::not_offered),
+                          ElementsAre("late-join", "bytes-at-once", "write-me-last", "outstanding",
+                                      "interrupt", "interrupts-once", "interrupt-time",
+                                      "without-a-program", "sent-or-taken-back"));
                       EXPECT_THAT(rules_with(report, Outcome::broken), IsEmpty());
                   }});
 }

@@ -51,6 +51,8 @@ public:
         call().read(offset, to, bytes);
     }
     void set_write_me_last(bool on) override { call().set_write_me_last(on); }
+    void leave() override { call().leave(); }
+    void enter() override { call().enter(); }
     void send_interrupt(unsigned node, std::uint32_t value) override {
         call().send_interrupt(node, value);
     }
@@ -324,6 +326,62 @@ struct ForgetsTheFirst : Faithful {
 
 private:
     bool is_first_ = true;
+};
+
+/// With write-me-last, more than a FIFO of own writes is on its way.
+struct KeepsMuchBack : Faithful {
+    using Faithful::Faithful;
+    void set_write_me_last(bool on) override {
+        is_last_ = on;
+        if (!on) written_.clear();
+        card_->set_write_me_last(on);
+    }
+    void write_word(std::size_t offset, std::uint32_t value) override {
+        if (is_last_) written_[offset].push_back(value);
+        card_->write_word(offset, value);
+    }
+    std::uint32_t load(std::size_t offset) override {
+        constexpr std::size_t kBack = 1500;
+        const auto& own = written_[offset];
+        const bool shows_old = own.size() > kBack && ++looks_ % 2 == 0;
+        return shows_old ? own[own.size() - kBack] : card_->load(offset);
+    }
+
+private:
+    bool is_last_ = false;
+    unsigned looks_ = 0;
+    std::map<std::size_t, std::vector<std::uint32_t>> written_;
+};
+
+/// A node that is entered again shows what it had long before, once.
+struct RemembersTooWell : Faithful {
+    using Faithful::Faithful;
+    void enter() override {
+        card_->enter();
+        if (enters_++ == 0) old_looks_ = 2;  // one of each member's word
+    }
+    std::uint32_t load(std::size_t offset) override {
+        return old_looks_ == 0 ? card_->load(offset) : (--old_looks_, 0);
+    }
+
+private:
+    unsigned enters_ = 0, old_looks_ = 0;
+};
+
+/// What one that was killed has written stays in its own bank.
+struct KeepsTheUnsent : Faithful {
+    using Faithful::Faithful;
+    void leave() override {
+        card_->leave();
+        ++times_;
+    }
+    void read(std::size_t offset, void* to, std::size_t bytes) override {
+        card_->read(offset, to, bytes);
+        if (node() == 0 && times_ != 0 && bytes >= 512) *static_cast<std::uint8_t*>(to) ^= 1;
+    }
+
+private:
+    unsigned times_ = 0;
 };
 
 struct LosesInterrupts : Faithful {
