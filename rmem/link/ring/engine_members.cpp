@@ -5,6 +5,7 @@
 #include "rmem/ring/applied.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/unsent.hpp"
+#include "rmem/ring/waiting/sleeping_engines.hpp"
 
 #include <algorithm>
 
@@ -35,10 +36,19 @@ void EngineMembers::look_at_all() noexcept {
 
 bool EngineMembers::anyone_lacks(unsigned rank, std::uint64_t position) const noexcept {
     for (unsigned n = 0; n < node_alive_.size(); ++n) {
-        if (n != own_.node && node_alive_[n] && applied_of(own_.ring, n, rank) < position)
-            return true;
+        if (n == own_.node || !node_alive_[n] || applied_of(own_.ring, n, rank) >= position)
+            continue;
+        wake_node(n);
+        return true;
     }
     return false;
+}
+
+/// Its thread may rest or sleep, since nobody there looks for the write.
+void EngineMembers::wake_node(unsigned node) const noexcept {
+    for (unsigned r = 0; r < ranks_.size(); ++r) {
+        if (node_of(r) == node) SleepingEngines(own_.ring).wake(r);
+    }
 }
 
 void EngineMembers::look() noexcept {

@@ -38,7 +38,7 @@ public:
         return ranks_[rank].dead == incarnation;
     }
     /// With write-me-last: whether a live node lacks a write of this one. The wire has carried it
-    /// there, but a process that the host has put aside takes it later.
+    /// there, but a process that the host has put aside takes it later; one that sleeps is woken.
     [[nodiscard]] bool is_awaited(unsigned rank, const LogReader::Entry& entry) const noexcept {
         return (entry.record.flags & LogRecord::kMeLast) != 0 && anyone_lacks(rank, entry.next);
     }
@@ -77,6 +77,7 @@ private:
     };
 
     bool anyone_lacks(unsigned rank, std::uint64_t position) const noexcept;
+    void wake_node(unsigned node) const noexcept;
     void begin_tick(std::int64_t now) noexcept;
     bool look_at_next() noexcept;
     [[nodiscard]] bool find_dead(unsigned rank) noexcept;

@@ -53,6 +53,7 @@ inline bool Outbox::write(const LogRecord& record, const void* words, std::int64
     if (!core_.try_write(record.offset / kWordBytes, record.words, words, record.written_ns, flags))
         return false;
     if ((record.flags & LogRecord::kMeLast) != 0) {
+        core_.ask_at_once();
         const auto* bytes = static_cast<const std::byte*>(words);
         own_later_.push_back({core_.exchange().out().next_sequence(),
                               record,

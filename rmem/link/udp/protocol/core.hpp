@@ -80,6 +80,7 @@ public:
     std::int64_t repair_due_ns() const noexcept { return own_.exchange->repair_due_ns(); }
     void on_tick(std::int64_t now);
     void ask_for_acks(std::int64_t now) { own_.exchange->ask_for_acks(now); }
+    void ask_at_once() noexcept { own_.exchange->ask_at_once(); }
     /// What the calls have filled: to be sent after each.
     Outgoing& outgoing() noexcept { return own_.outgoing; }
     const Outgoing& outgoing() const noexcept { return own_.outgoing; }

@@ -125,6 +125,10 @@ public:
     void on_tick(std::int64_t now);
     /// All receivers are asked to say at once what they have, if they have not said so of all.
     void ask_for_acks(std::int64_t now);
+    /// The same of what was written last, with what it leaves with.
+    void ask_at_once() noexcept {
+        if (composing_) batch_.flag_batch(Section::kAckAtOnce);
+    }
 
     // ---- Sending what is not the exchange's
     /// A datagram of others' sections: begun, filled by the caller, and sent with acks in what is

@@ -221,7 +221,9 @@ TEST_P(RingMemoryTest, with_write_me_last_an_own_write_waits_for_a_node_that_is_
     TestRing ring(spec(3));
     RingRank a(ring, 0, still()), b(ring, 1, still()), late(ring, 2, still());
     a.memory.set_write_me_last(true);
+    const SleepingEngines sleeping(*ring.ring());
     for (std::uint32_t i = 1; i <= 2; ++i) {
+        sleeping.lie_down(2, SleepingEngines::State::resting);  // as a thread of its would
         a.memory.post_word(0, i);
         const auto end = Deadline::in(kLongNs);
         while (!end.passed(now_ns())) {
@@ -229,6 +231,7 @@ TEST_P(RingMemoryTest, with_write_me_last_an_own_write_waits_for_a_node_that_is_
             b.memory.progress();
         }
         EXPECT_EQ(a.memory.load(0), i - 1);
+        EXPECT_FALSE(sleeping.rise(2)) << "it was woken";
         late.await(0, i);
         a.await(0, i);
     }

@@ -72,6 +72,18 @@ TEST(Exchange, an_exchange_that_is_asked_for_acks_gets_them_at_once) {
     }
 }
 
+TEST(Exchange, what_is_to_be_acknowledged_at_once_asks_with_the_datagram_that_it_leaves_with) {
+    Hosts hosts(2);
+    const std::uint32_t word = 42;
+    hosts[0].write(10, 1, &word, hosts.now);
+    hosts[0].ask_at_once();
+    EXPECT_TRUE(hosts.sent().empty());
+    hosts[0].commit(hosts.now);
+    hosts.run(hosts.now + 2 * hosts.weather.delay_ns + 1);
+    EXPECT_TRUE(hosts[0].is_idle());
+    EXPECT_EQ(hosts.sent().size(), 2U);
+}
+
 TEST(Exchange, an_exchange_of_two_that_answer_each_other_needs_no_datagram_but_the_messages) {
     Hosts hosts(2);
     for (std::uint32_t i = 1; i <= 100; ++i) {
