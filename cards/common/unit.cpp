@@ -156,6 +156,15 @@ PublishedUnit::~PublishedUnit() {
     ::unlink(file_.c_str());
 }
 
+unsigned count_units() noexcept try {
+    unsigned units = 0;
+    if (rmem::environment_setting("RMEM_RING") != nullptr) units = 1;
+    while (published(units)) ++units;
+    return units;
+} catch (const rmem::Error&) {
+    return 0;
+}
+
 OwnNode open_unit(unsigned unit, int& code) noexcept {
     rmem_node* node = nullptr;
     code = rmem::guarded([&]() -> int {

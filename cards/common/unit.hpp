@@ -56,6 +56,9 @@ using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
 /// in rmem_last_error(), on failure; RMEM_ESYS where there is no such unit.
 [[nodiscard]] OwnNode open_unit(unsigned unit, int& code) noexcept;
 
+/// How many units there are from 0 on; what cannot be looked up is none.
+[[nodiscard]] unsigned count_units() noexcept;
+
 /// Says on stderr what rmem_last_error() says, since programs tell a code alone, and that does not
 /// say what to start. Of units that are not there one alone: a tool may look for all.
 inline void tell_why_not_opened(const char* library, unsigned unit, int code) noexcept {

@@ -3,8 +3,10 @@
 /// Opening RFM2g cards, what a handle tells, and what every call refuses.
 
 #include "tests/support/rfm2g_cards.hpp"
+#include "tests/support/sanitizers.hpp"
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <future>
 #include <set>
@@ -49,6 +51,25 @@ TEST_F(OpeningCards, a_unit_that_is_not_there_says_how_to_start_one) {
          {"/dev/null", "", "7", "/dev/rfm2g", "/dev/rfm2g256", "/dev/rfm2gx1", "/dev/rfm2g0001"}) {
         expect_not_opened(path, RFM2G_NO_RFM2G_BOARD, "names no unit");
     }
+}
+
+TEST_F(OpeningCards, the_drivers_file_tells_how_many_units_there_are) {
+    std::FILE* const file = std::fopen("/proc/rfm2g", "r");
+    if (kSanitized && file == nullptr) GTEST_SKIP() << "the sanitizer's fopen comes first";
+    ASSERT_NE(file, nullptr);
+    std::string line(256, ' ');
+    int units = -1;
+    while (std::fgets(line.data(), static_cast<int>(line.size()), file) != nullptr) {
+        if (std::strncmp(line.data(), "RFM2G_DEVICE_COUNT", 16) == 0) {
+            EXPECT_EQ(std::sscanf(line.data(), "%*s %d", &units), 1);
+        }
+    }
+    std::fclose(file);
+    EXPECT_EQ(units, 2);
+    std::FILE* const other = std::fopen("/proc/self/status", "r");
+    ASSERT_NE(other, nullptr) << "others are opened as ever";
+    std::fclose(other);
+    EXPECT_EQ(std::fopen("/proc/rfm2g", "w"), nullptr);
 }
 
 TEST_F(OpeningCards, a_unit_without_a_free_rank_is_not_opened) {
