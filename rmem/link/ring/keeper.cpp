@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/ring/keeper.hpp"
 
+#include "rmem/base/clock.hpp"
+
+#include <cstdint>
 #include <utility>
 
 namespace rmem {
+
+namespace {
+
+constexpr std::int64_t kQuietNs = 10'000'000;
+
+}  // namespace
 
 NodeKeeper::NodeKeeper(std::shared_ptr<Ring> ring, unsigned node, const RingOptions& options)
     : member_(Membership::of_keeper(ring, node)) {
@@ -15,7 +24,8 @@ NodeKeeper::NodeKeeper(std::shared_ptr<Ring> ring, unsigned node, const RingOpti
 void NodeKeeper::look() {
     if (!engine_) return;
     engine_->look_at_members();
-    engine_->run(RingEngine::Caller::helper);
+    // Not beside a program that runs the engine: this process may lose its processor in it.
+    if (now_ns() - engine_->ran_ns() > kQuietNs) engine_->run(RingEngine::Caller::helper);
 }
 
 }  // namespace rmem
