@@ -31,17 +31,20 @@ constexpr std::int64_t kTwinNs = 10'000'000;  // for one that is just storing a 
 /// Of one rank, whose byte lock is held.
 class Sender {
 public:
-    Sender(const Ring& ring, unsigned rank, LogWriter& log)
-        : ring_(ring),
-          rank_(rank),
-          // relaxed is enough, throughout: the rank's byte lock orders its processes
-          node_(ring.rank(rank).node.load(std::memory_order_relaxed)),
-          log_(log),
-          writer_(ring.rank(rank).writer) {}
+    Sender(const Ring& ring, unsigned rank, unsigned node, LogWriter& log)
+        : ring_(ring), rank_(rank), node_(node), log_(log), writer_(ring.rank(rank).writer) {}
 
+    [[nodiscard]] bool send_all() {
+        // relaxed is enough, twice: the rank's byte lock orders its processes
+        if (writer_.count.load(std::memory_order_relaxed) % 2 != 0 && !send_begun()) return false;
+        const auto& twin = ring_.node(node_).keeps_twin;
+        return twin.load(std::memory_order_relaxed) == 0 || send_stored();  // enough: above
+    }
+
+private:
     /// What it was storing by a call.
     [[nodiscard]] bool send_begun() {
-        // relaxed is enough, here and below: as in the constructor
+        // relaxed is enough, here and below: the rank's byte lock orders its processes
         const std::uint64_t log_end = writer_.log_end.load(std::memory_order_relaxed);
         if (log_end <= log_.head()) {  // and not kNotOwn
             const auto place = Applying::Place::of(
@@ -95,7 +98,6 @@ public:
         return true;
     }
 
-private:
     /// `at`: what is sent lies before it.
     [[nodiscard]] bool send(std::size_t& at, std::size_t end, WordPart part) {
         std::array<std::uint32_t, kMaxRecordWords> words;
@@ -167,15 +169,16 @@ private:
     const InterruptBoard marks_ = InterruptBoard::in_the_name_of(ring_, node_, rank_);
 };
 
-bool was_storing(const Ring& ring, unsigned rank) noexcept {
-    // relaxed is enough: as in Sender
-    return ring.rank(rank).writer.count.load(std::memory_order_relaxed) % 2 != 0;
-}
-
-bool has_twin(const Ring& ring, unsigned rank) noexcept {
-    // relaxed is enough, twice: as in Sender, and who keeps a twin is dead, or sends it himself
-    const unsigned node = ring.rank(rank).node.load(std::memory_order_relaxed);
-    return ring.node(node).keeps_twin.load(std::memory_order_relaxed) != 0;
+/// The node of a rank that has left something, read once; nothing: it has not.
+std::optional<unsigned> node_with_unsent(const Ring& ring, unsigned rank) noexcept {
+    // relaxed is enough, throughout: as in Sender, and a twin's keeper is dead, or sends it itself
+    const RankSlot& slot = ring.rank(rank);
+    const unsigned node = slot.node.load(std::memory_order_relaxed);
+    if (node >= ring.config().nodes) return std::nullopt;
+    const bool was_storing = slot.writer.count.load(std::memory_order_relaxed) % 2 != 0;
+    const bool has_twin =
+        ring.node(node).keeps_twin.load(std::memory_order_relaxed) != 0;  // enough: above
+    return was_storing || has_twin ? std::optional(node) : std::nullopt;
 }
 
 /// Up to where all have read the log of a rank that does not look after it any more.
@@ -193,12 +196,12 @@ std::uint64_t read_by_all(const Ring& ring, unsigned rank, std::uint64_t head) n
 }  // namespace
 
 bool send_unsent(const Ring& ring, unsigned rank, LogWriter& log) {
-    if (was_storing(ring, rank) && !Sender(ring, rank, log).send_begun()) return false;
-    return !has_twin(ring, rank) || Sender(ring, rank, log).send_stored();
+    const auto node = node_with_unsent(ring, rank);
+    return !node || Sender(ring, rank, *node, log).send_all();
 }
 
 bool send_unsent_of_dead(const Ring& ring, unsigned rank) noexcept try {
-    if (!was_storing(ring, rank) && !has_twin(ring, rank)) return true;
+    if (!node_with_unsent(ring, rank)) return true;
     const auto lock = ring.try_lock_rank(rank);
     if (!lock) return true;
     LogWriter log(ring.log(rank));

@@ -224,6 +224,10 @@ TEST_F(UnsentTest, a_new_process_of_the_rank_sends_it_itself) {
 }
 
 TEST_F(UnsentTest, nothing_is_read_outside_the_bank) {
+    slot.node = 77;
+    slot.writer.count = 1;
+    EXPECT_TRUE(send_unsent_of_dead(*ring, 1)) << "there is no such node";
+    slot.node = 1;
     const std::size_t bank = ring->config().bank_bytes();
     for (const std::size_t offset : {bank, bank - 4, std::size_t{1} << 33}) {
         slot.writer.count = 1;
