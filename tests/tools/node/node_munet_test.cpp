@@ -220,11 +220,5 @@ TEST_F(NodeMunet, takes_part_again_after_the_others_have_dropped_its_node) {
     EXPECT_THAT(info.out, ::testing::ContainsRegex("node +rejoined +[1-9]"));
 }
 
-TEST_F(NodeMunet, refuses_a_link_without_an_engine_where_munet_is_not_wanted) {
-    expect_err(run_tool({"node", "--ring", name_.get(), "--node", "0", "--nodes", "2", "--link",
-                         "direct"}),
-               1, {"--munet"});
-}
-
 }  // namespace
 }  // namespace rmem::test
