@@ -169,7 +169,7 @@ TEST_F(UnsentTest, without_room_it_goes_on_the_next_time) {
 TEST_F(UnsentTest, what_a_program_has_stored_by_itself_is_sent_by_what_differs) {
     {
         const Membership before(ring, {1, 1});
-        Writer(*ring).store(4, {0x11111111});
+        Writer{*ring}.store(4, {0x11111111});
     }
     killed([](Writer& w) {
         Twin twin(w.ring, 1, Deadline::in(kPatienceNs));
