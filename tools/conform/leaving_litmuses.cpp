@@ -69,12 +69,12 @@ Finding without_a_program(const Trial& trial) {
 
 namespace {
 
-constexpr std::size_t kWords = kCommonLines * kLineBytes / 4;
-constexpr unsigned kLooks = 50;
-constexpr unsigned kLookUs = 20'000;  // until a keeper has looked
+constexpr std::size_t kPlaceWords = kCommonLines * kLineBytes / 4;
+constexpr unsigned kTries = 50;
+constexpr unsigned kTryUs = 20'000;  // until a keeper has looked
 
 std::uint32_t sum_of_words(const Trial& trial) {
-    std::array<std::uint32_t, kWords> words{};
+    std::array<std::uint32_t, kPlaceWords> words{};
     trial.card.read(trial.at, words.data(), sizeof words);
     std::uint32_t sum = 0;
     for (const std::uint32_t word : words) sum = sum * 31 + word;
@@ -87,13 +87,14 @@ std::uint32_t sum_of_words(const Trial& trial) {
         card.enter();
         const char sign = 0;
         if (::write(begun, &sign, 1) != 1) ::_exit(EXIT_FAILURE);
-        std::array<std::uint32_t, kWords / 2> block{};
+        std::array<std::uint32_t, kPlaceWords / 2> block{};
         for (std::uint32_t value = 1;; value = value * 1664525 + 1013904223) {
             block.fill(value);
-            card.write_word(at + value % kWords * 4, value);
-            card.write(at + value % (kWords / 2) * 4, block.data(), sizeof block);
+            card.write_word(at + value % kPlaceWords * 4, value);
+            card.write(at + value % (kPlaceWords / 2) * 4, block.data(), sizeof block);
             if (card.offers(Feature::single_bytes))
-                card.write_byte(at + value % (kWords * 4), static_cast<std::uint8_t>(value >> 8));
+                card.write_byte(at + value % (kPlaceWords * 4),
+                                static_cast<std::uint8_t>(value >> 8));
         }
     } catch (const std::exception&) {  // NOLINT: its parent finds that it has ended
     }
@@ -137,8 +138,8 @@ Finding sent_or_taken_back(const Trial& trial) {
         members.meet();
         // All see the same sums, and look as often.
         bool are_equal = false;
-        for (unsigned look = 0; look < kLooks && !are_equal; ++look) {
-            if (look != 0) ::usleep(kLookUs);
+        for (unsigned look = 0; look < kTries && !are_equal; ++look) {
+            if (look != 0) ::usleep(kTryUs);
             const std::uint32_t own = sum_of_words(trial);
             trial.card.write_word(trial.line_of(self), own);
             members.meet();
@@ -147,7 +148,7 @@ Finding sent_or_taken_back(const Trial& trial) {
             for (unsigned member = 0; member < members.count(); ++member)
                 are_equal = are_equal && trial.card.load(trial.line_of(member)) == there;
             members.meet();
-            if (look + 1 == kLooks && own != there)
+            if (look + 1 == kTries && own != there)
                 finding.broken({0, killed, round, 0, own, there});
         }
     }
