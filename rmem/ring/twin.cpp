@@ -97,7 +97,7 @@ Twin::Twin(const Ring& ring, unsigned node, Deadline deadline)
         kept.store(kWhole, std::memory_order_relaxed);  // enough: as above
         return;
     }
-    leave();
+    if (!is_whole) leave();  // else the next one goes on
     throw Error(Errc::timed_out,
                 fmt::format("somebody was stopped in the middle of a write to ring '{}', so "
                             "stores into it cannot be scanned; continue that process "

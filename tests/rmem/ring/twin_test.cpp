@@ -143,6 +143,21 @@ TEST_F(TwinTest, what_one_that_was_killed_had_not_sent_is_the_next_ones) {
     EXPECT_FALSE(twin->differs(0, 8192));
 }
 
+TEST_F(TwinTest, one_that_cannot_begin_leaves_what_differs_to_the_next) {
+    Child keeper([&] {
+        const auto mine = open();
+        const Twin twin(*mine, 0, Deadline::in(kPatienceNs));
+        ::raise(SIGSTOP);
+    });
+    keeper.await_stop();
+    keeper.kill();
+    store(40, 2);
+    Child writer = stopped_while_it_writes(1);
+    refused(Errc::timed_out, [&] { keep(1'000'000); });
+    writer.kill();
+    EXPECT_EQ(take(*keep()) & 1U << 10, 1U << 10);
+}
+
 TEST_F(TwinTest, words_that_somebody_is_storing_are_undecided_and_others_are_not) {
     const auto twin = keep();
     store(4, 1);
