@@ -2,12 +2,16 @@
 // ctest: tsan
 #include "rmem/link/ring/keeper.hpp"
 
+#include "rmem/ring/bank.hpp"
 #include "rmem/ring/membership.hpp"
 #include "tests/rmem/link/ring/ring_fixture.hpp"
+
+#include <csignal>
 
 namespace rmem {
 namespace {
 
+using test::Child;
 using test::eventually;
 using test::in_bank;
 using test::kPatienceNs;
@@ -83,6 +87,24 @@ TEST_P(NodeKeeperTest, nobody_waits_for_a_node_whose_keeper_has_left) {
     write(64, 5);
     keeper.emplace(ring.ring(), 1U, RingOptions{});
     EXPECT_TRUE(comes_to(1, 64, 5)) << "the next one has what was written meanwhile";
+}
+
+TEST_P(NodeKeeperTest, what_a_killed_program_had_stored_is_sent) {
+    Child program([&] {
+        const auto mine = ring.open();
+        const Membership member(mine, {1, 1});
+        const LogWriter log(mine->log(1));
+        const Applying applying({*mine, mine->rank(1).writer}, 64, 1, kWholeWord, log.head());
+        store_word(mine->bank(1) + 64, 9);
+        ::raise(SIGSTOP);
+    });
+    program.await_stop();
+    EXPECT_EQ(in_bank(ring, 0, 64), 0U);
+    program.kill();
+    EXPECT_TRUE(eventually([&] {
+        keeper->look();
+        return in_bank(ring, 0, 64) == 9;
+    }));
 }
 
 TEST_P(NodeKeeperTest, a_kept_node_is_present_and_has_one_keeper) {
