@@ -34,7 +34,7 @@ namespace {
 using namespace rmem;
 
 constexpr std::int64_t kPatienceNs = 60'000'000'000;
-constexpr unsigned kMaxWriters = 8;
+constexpr unsigned kMostWriters = 8;
 
 /// The joiner's program.
 enum State : unsigned { kAway, kJoining, kThere };
@@ -45,7 +45,7 @@ struct Tally {
 };
 struct Shared {
     std::atomic<unsigned> ready, state, stop;
-    std::array<Tally, kMaxWriters> writers;
+    std::array<Tally, kMostWriters> writers;
 };
 
 struct Options {
@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
     line.add_option("--joins", options.joins, "How often a node joins")
         ->check(tools::cli::range(1U, 10'000U));
     line.add_option("--writers", options.writers, "Processes that write")
-        ->check(tools::cli::range(1U, kMaxWriters));
+        ->check(tools::cli::range(1U, kMostWriters));
     CLI11_PARSE(app, argc, argv);
     try {
         measure(options);
