@@ -107,6 +107,12 @@ std::unique_ptr<Endpoint> open_any(const std::shared_ptr<rmem::Ring>& ring, rmem
                                    bool is_the_process) {
     const rmem::RingConfig& config = ring->config();
     check_region(config, settings);
+    if (member.rank == rmem::Member::kGuest) {
+        throw rmem::Error(rmem::Errc::bad_rank,
+                          fmt::format("RMEM_RANK: a guest of ring '{}' has its memory, and no "
+                                      "messages; give a rank from 0 to {}",
+                                      config.name, config.ranks - 1));
+    }
     switch (config.link) {
         case rmem::LinkKind::direct:
             rmem::refuse_idle_settings(rmem::Environment::read(), config);

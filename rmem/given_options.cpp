@@ -47,6 +47,7 @@ GivenSettings::List settings_of(const rmem_options* given) {
     give_text("RMEM_LINK", options.link);
     give_number("RMEM_NODE", options.node, 0);
     give_number("RMEM_NODES", options.nodes, 1);
+    if (options.rank == RMEM_GUEST) list.emplace_back("RMEM_RANK", "guest");
     give_number("RMEM_RANK", options.rank, 0);
     give_number("RMEM_RANKS", options.ranks, 1);
     give_number("RMEM_SIZE", options.memory_bytes, std::uint64_t{1});

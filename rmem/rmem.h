@@ -84,7 +84,7 @@ typedef struct rmem_options {
     const char* link; /* RMEM_LINK: "direct", "ring", "udp" or "fabric"                      */
     int node;         /* RMEM_NODE, from 0                                                   */
     int nodes;        /* RMEM_NODES                                                          */
-    int rank;         /* RMEM_RANK, from 0                                                   */
+    int rank;         /* RMEM_RANK, from 0; RMEM_GUEST                                       */
     int ranks;        /* RMEM_RANKS                                                          */
     uint64_t memory_bytes; /* RMEM_SIZE                                                           */
     int64_t timeout_ns;    /* RMEM_JOIN_TIMEOUT                                                   */
@@ -94,6 +94,9 @@ typedef struct rmem_options {
                                  /* a process opens several nodes one after the other             */
 } rmem_options;
 enum { RMEM_AWAIT_ALL = 1, RMEM_AWAIT_NONE = 2 };
+/* As options.rank: a program of the node beside its ranks, of which 64 find room. It reads, writes
+ * and is interrupted as they are, and has no messages (bbp.h). RMEM_RANK=guest. */
+#define RMEM_GUEST (-2)
 #define RMEM_OPTIONS \
     { sizeof(rmem_options), NULL, NULL, -1, 0, -1, 0, 0, 0, NULL, 0 }
 
@@ -110,7 +113,7 @@ RMEM_API int rmem_close(rmem_node* node);
 /* ---- What it is */
 
 RMEM_API int rmem_id(const rmem_node* node);      /* the node's number in the ring               */
-RMEM_API int rmem_rank(const rmem_node* node);    /* this process's number                       */
+RMEM_API int rmem_rank(const rmem_node* node);    /* this process's; of a guest a larger one     */
 RMEM_API int rmem_nodes(const rmem_node* node);   /* of the ring                                 */
 RMEM_API int rmem_ranks(const rmem_node* node);   /* of the ring                                 */
 RMEM_API size_t rmem_size(const rmem_node* node); /* bytes of the user's memory, from offset 0   */

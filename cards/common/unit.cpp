@@ -91,33 +91,25 @@ bool names_a_node() {
     return is_set("RMEM_RING") && (is_set("RMEM_NODE") || is_set("RMEM_RANK"));
 }
 
-/// Whether the environment leaves open which of the node's ranks the program is.
-bool leaves_rank_open() {
+/// The first rank of the environment's node that is free, and when all are taken a guest's seat.
+int open_at_node(rmem_node*& node, rmem_options options) {
     const auto environment = rmem::Environment::read();
-    return !environment.rank && environment.ranks &&
-           *environment.ranks > environment.nodes.value_or(*environment.ranks);
-}
-
-/// The first rank of the environment's node that is free.
-int open_a_rank(rmem_node*& node, rmem_options options) {
-    const auto environment = rmem::Environment::read();
+    const bool is_known = environment.ranks || environment.nodes;
+    const bool is_open = !environment.rank && is_known;
     const unsigned ranks = environment.ranks.value_or(environment.nodes.value_or(1));
     const unsigned nodes = environment.nodes.value_or(ranks);
-    unsigned programs = 0;
-    int result = RMEM_EBUSY;
-    for (unsigned rank = 0; rank < ranks && result == RMEM_EBUSY; ++rank) {
-        if (rank * nodes / ranks != environment.node.value_or(0)) continue;
+    const auto node_of = [&](unsigned rank) { return rank * nodes / ranks; };
+    int result = is_open ? RMEM_EBUSY : rmem_open_with(&node, &options);
+    for (unsigned rank = 0; is_open && rank < ranks && result == RMEM_EBUSY; ++rank) {
+        if (node_of(rank) != environment.node.value_or(0)) continue;
         options.rank = static_cast<int>(rank);
         result = rmem_open_with(&node, &options);
-        ++programs;
     }
     if (result != RMEM_EBUSY) return result;
-    return rmem::fail(result,
-                      fmt::format("node {} of ring '{}' has {} programs already, and no room for "
-                                  "more; start it once more with more, such as `rmem node --unit "
-                                  "… --ranks {}`, alike for all nodes",
-                                  environment.node.value_or(0), environment.ring.value_or("rmem"),
-                                  programs, 2 * ranks));
+    if (environment.rank && is_known && !environment.node)
+        options.node = static_cast<int>(node_of(*environment.rank));
+    options.rank = RMEM_GUEST;
+    return rmem_open_with(&node, &options);
 }
 
 int no_unit(unsigned unit) {
@@ -170,17 +162,15 @@ OwnNode open_unit(unsigned unit, int& code) noexcept {
     code = rmem::guarded([&]() -> int {
         rmem_options options = RMEM_OPTIONS;
         options.await = RMEM_AWAIT_NONE;  // a card is there without the others
-        if (unit == 0 && names_a_node())
-            return leaves_rank_open() ? open_a_rank(node, options)
-                                      : rmem_open_with(&node, &options);
+        if (unit == 0 && names_a_node()) return open_at_node(node, options);
         auto settings = published(unit);
         if (!settings) {
             if (unit != 0 || rmem::environment_setting("RMEM_RING") == nullptr)
                 return no_unit(unit);
-            return rmem_open_with(&node, &options);
+            return open_at_node(node, options);
         }
         const rmem::GivenSettings given(std::move(*settings));
-        return open_a_rank(node, options);
+        return open_at_node(node, options);
     });
     return OwnNode(node);
 }

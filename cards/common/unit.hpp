@@ -8,8 +8,8 @@
 /// (RMEM_RING, and RMEM_NODE or RMEM_RANK; rmem(7)), as for all programs of rmem and under
 /// `rmem run`; without a file RMEM_RING alone will do.
 ///
-/// The programs of one host share a unit by taking one rank each of those that its node has: the
-/// first that is free.
+/// Handles share a unit, whichever threads and programs have them: each takes a rank of the node,
+/// the first that is free, and where all are taken is its guest (RMEM_GUEST).
 ///
 /// Thread safety: functions. Errors: `rmem::Error`: no_such_ring where there is no such unit, and
 ///   what opening a node throws.
@@ -52,7 +52,7 @@ struct CloseNode {
 };
 using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
 
-/// A free rank of the unit's node, opened. Null, with the code of rmem_open_with and its sentence
+/// The unit's node, opened. Null, with the code of rmem_open_with and its sentence
 /// in rmem_last_error(), on failure; RMEM_ESYS where there is no such unit.
 [[nodiscard]] OwnNode open_unit(unsigned unit, int& code) noexcept;
 

@@ -146,10 +146,8 @@ RFM2G_STATUS open(const char* path, RFM2GHANDLE* rh) {
     const std::uint32_t window_bytes = window_setting();
     int code = RMEM_OK;
     Handles& handles = Handles::of_process();
-    const unsigned place = handles.open(*unit, [&](std::shared_ptr<Device> of_others) {
+    const unsigned place = handles.open(*unit, [&](const std::shared_ptr<Device>&) {
         OwnNode node = open_unit(*unit, code);
-        // The node has no rank left: theirs is this process's, too.
-        if (node == nullptr && code == RMEM_EBUSY && of_others) return of_others;
         if (node == nullptr) return std::shared_ptr<Device>();
         auto own = std::make_shared<Device>(*unit, std::move(node), window_bytes);
         code = own->accept_events();

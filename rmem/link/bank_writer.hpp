@@ -266,7 +266,7 @@ template <class Link>
 void BankWriter<Link>::announce() noexcept {
     unannounced_ = false;
     light_fence();
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         // relaxed is enough: the fence orders this load after the post before it
         const std::uint32_t asked = attention_[r].load(std::memory_order_relaxed) & kWritesWake;
         if (asked != 0 && r != rank_) [[unlikely]] {

@@ -78,7 +78,7 @@ std::shared_ptr<Seat<M>> take_seat(std::shared_ptr<Ring> ring, Member member,
     // (1) - this acquire-load synchronizes-with the release-store (2)
     if (!seat || seat->is_used[index].load(std::memory_order_acquire)) {
         seat = std::make_shared<Seat<M>>(std::move(ring), member, options);
-        show_seat(seat->member.ring(), member.rank, seat);
+        show_seat(seat->member.ring(), seat->member.rank(), seat);
     }
     // relaxed is enough: it tells others only to stay away
     seat->is_used[index].store(true, std::memory_order_relaxed);

@@ -176,6 +176,12 @@ void check_timing(const TimingProfile& timing) {
                     std::string_view(timing.name, terminated ? std::strlen(timing.name) : 0)));
 }
 
+/// RMEM_RANK.
+std::optional<unsigned> rank_variable() {
+    if (variable("RMEM_RANK") == "guest") return Member::kGuest;
+    return unsigned_variable("RMEM_RANK", kMaxRanks - 1);
+}
+
 }  // namespace
 
 void RingConfig::check() const {
@@ -229,7 +235,7 @@ Environment Environment::read() {
     environment.check = variable("RMEM_CHECK");
     environment.node = unsigned_variable("RMEM_NODE", kMaxNodes - 1);
     environment.nodes = count_variable("RMEM_NODES", kMaxNodes);
-    environment.rank = unsigned_variable("RMEM_RANK", kMaxRanks - 1);
+    environment.rank = rank_variable();
     environment.ranks = count_variable("RMEM_RANKS", kMaxRanks);
     if (const auto text = variable("RMEM_LINK")) environment.link = parse_link(*text);
     if (const auto text = variable("RMEM_SIZE")) environment.size = parse_size("RMEM_SIZE", *text);
@@ -303,6 +309,14 @@ RingConfig Environment::ring_config() const {
 
 Member Environment::member(const RingConfig& config) const {
     Member member;
+    if (rank == Member::kGuest) {
+        member = {Member::kGuest, node.value_or(0)};
+        if (node || config.nodes == 1) return member;
+        throw Error(Errc::bad_environment,
+                    fmt::format("ring '{}' has {} nodes, and nothing says at which this process is "
+                                "a guest; set RMEM_NODE",
+                                config.name, config.nodes));
+    }
     if (rank) {
         member.rank = *rank;
         member.node = node.value_or(*rank * config.nodes / config.ranks);

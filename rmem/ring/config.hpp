@@ -15,6 +15,7 @@
 #include "rmem/version.h"
 #include "rmem/wire/timing.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,8 +23,9 @@
 
 namespace rmem {
 
-inline constexpr unsigned kMaxWriters = kMaxRanks + 1;          ///< with the operator
-inline constexpr unsigned kMaxSeats = kMaxWriters + kMaxNodes;  ///< and who keeps each node
+inline constexpr unsigned kMaxGuests = 512;  ///< on one host
+inline constexpr unsigned kMaxSeats = kMaxRanks + kMaxGuests;
+inline constexpr unsigned kMaxGuestRows = 65;  ///< a node's keeper, and 64 programs
 inline constexpr std::size_t kMaxNameBytes = 63;
 inline constexpr std::size_t kMaxUserBytes = std::size_t{1} << 32;
 inline constexpr std::size_t kDefaultUserBytes = std::size_t{1} << 20;
@@ -33,7 +35,7 @@ inline constexpr unsigned kInterruptQueueEntries = 1024;
 inline constexpr unsigned kInterruptNumbers = 40;  ///< of interrupts that are sent
 inline constexpr std::size_t kRegisterBytes = 2 * kWordBytes;
 inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;        ///< per rank, on link ring
-inline constexpr std::size_t kClientLogBytes = std::size_t{1} << 17;  ///< per rank, on link udp
+inline constexpr std::size_t kClientLogBytes = std::size_t{1} << 17;  ///< on link udp; a guest's
 inline constexpr std::size_t kTapBytes = std::size_t{1} << 20;        ///< per node, on link udp
 inline constexpr std::size_t kRosterBytes = kMaxRanks * kWordBytes;   ///< on link udp
 
@@ -71,11 +73,20 @@ struct RingConfig {
     std::size_t bank_bytes() const noexcept {
         return roster_offset() + (is_remote() ? kRosterBytes : 0);
     }
-    /// The ranks, and after them on link `ring` the operator (rmem/ring/ring.hpp): each has a log.
-    unsigned writers() const noexcept { return ranks + (link == LinkKind::ring ? 1 : 0); }
-    /// The writers, and after them for each node who keeps it, where no engine does.
-    unsigned seats() const noexcept { return writers() + (is_remote() ? 0 : nodes); }
-    unsigned keeper_of(unsigned node) const noexcept { return writers() + node; }
+    /// The ranks' seats, and after them in rows the guests' (rmem/ring/ring.hpp): a row has one of
+    /// each node that is on this host, and the first is the keepers'.
+    unsigned guests_in_row() const noexcept { return is_remote() ? 1 : nodes; }
+    unsigned guest_rows() const noexcept {
+        return std::min(kMaxGuestRows, kMaxGuests / guests_in_row());
+    }
+    unsigned seats() const noexcept { return ranks + guest_rows() * guests_in_row(); }
+    unsigned guest_seat(unsigned row, unsigned node) const noexcept {
+        return ranks + row * guests_in_row() + (is_remote() ? 0 : node);
+    }
+    unsigned keeper_of(unsigned node) const noexcept { return guest_seat(0, node); }
+    bool is_keeper(unsigned seat) const noexcept {
+        return seat >= ranks && seat < ranks + guests_in_row();
+    }
     unsigned banks() const noexcept { return link == LinkKind::direct || is_remote() ? 1 : nodes; }
     /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are
     /// elsewhere.
@@ -90,6 +101,8 @@ struct RingConfig {
 
 /// This process's place in a ring.
 struct Member {
+    static constexpr unsigned kGuest = ~0U;  ///< RMEM_RANK=guest: no rank of the ring
+
     unsigned rank = 0;
     unsigned node = 0;
 };

@@ -24,6 +24,8 @@ struct alignas(kLineBytes) DeliveryBoard {
     std::atomic<std::uint32_t> recorders;
     /// Nodes of which a twin is kept (rmem/ring/bank.hpp); on link udp, too.
     std::atomic<std::uint32_t> twins;
+    /// Rows of guests that were ever taken (Ring::seats()).
+    std::atomic<std::uint32_t> guest_rows;
 
     void note_change() noexcept {
         // (1) - this release-add synchronizes-with the acquire-loads rmem/link/ring/delivery.cpp

@@ -77,9 +77,9 @@ struct InterruptEntry {
 struct InterruptBoard::Area {
     alignas(kLineBytes) std::atomic<std::uint64_t> watched_anywhere;  ///< only node 0's is used
     alignas(kLineBytes) std::atomic<std::uint64_t> watched;  ///< bits set in `receive` and `any`
-    std::array<std::atomic<std::uint64_t>, kMaxRanks / kRanksPerChunk> watchers;  ///< whom to wake
+    std::array<std::atomic<std::uint64_t>, kMaxSeats / kRanksPerChunk> watchers;  ///< whom to wake
     std::atomic<std::uint64_t> accepted;  ///< by any of its ranks; counted in `watched` as one
-    std::array<std::atomic<std::uint64_t>, kMaxRanks> accepted_by;  ///< by each rank
+    std::array<std::atomic<std::uint64_t>, kMaxSeats> accepted_by;  ///< by each rank
     alignas(kLineBytes) std::atomic<std::uint64_t> guard;  ///< 0, or the rank that changes the maps
     alignas(kLineBytes) std::atomic<std::uint64_t> tail;   ///< the next position to claim
     alignas(kLineBytes) std::array<InterruptEntry, kInterruptQueueEntries> entries;

@@ -151,7 +151,7 @@ void InterruptBoard::wake_watchers(const Area& to, std::uint64_t number) const n
         for (; ranks != 0; ranks &= ranks - 1) {
             const unsigned rank =
                 i * kRanksPerChunk + static_cast<unsigned>(std::countr_zero(ranks));
-            if (rank >= ring_.config().ranks) continue;
+            if (rank >= ring_.seats()) continue;
             // relaxed is enough: as in change()
             const auto accepted = to.accepted_by[rank].load(std::memory_order_relaxed);
             if (number != 0 && (accepted & number) == 0) continue;
@@ -178,7 +178,7 @@ bool InterruptBoard::is_claimer_alive(std::uint64_t state) const noexcept {
 
 bool InterruptBoard::is_rank_alive(std::uint32_t who) const noexcept {
     const unsigned rank = who >> kIncarnationBits;
-    if (rank >= ring_.config().seats()) return false;  // nonsense, so nobody who could go on
+    if (rank >= ring_.seats()) return false;  // nonsense, so nobody who could go on
     // relaxed is enough: a claimer's incarnation was there before its claim
     const auto incarnation = ring_.rank(rank).incarnation.load(std::memory_order_relaxed);
     return who_is(rank, incarnation) == who && ring_.is_alive(rank);

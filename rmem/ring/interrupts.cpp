@@ -143,7 +143,7 @@ void InterruptBoard::forget_the_dead() {
     Guard guard(*this);
     Area& mine = area(node_);
     bool is_used = false, is_any_alive = false;
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         auto& chunk = mine.watchers[r / kRanksPerChunk];
         const std::uint64_t bit = std::uint64_t{1} << (r % kRanksPerChunk);
         // relaxed is enough for the watchers, and for what they accept: only holders of the guard
@@ -177,7 +177,7 @@ void InterruptBoard::forget_the_dead() {
 void InterruptBoard::count_accepted() noexcept {
     Area& mine = area(node_);
     std::uint64_t numbers = 0;
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         // relaxed is enough for all of these: as in change(), also that no sum is ever too small
         numbers |= mine.accepted_by[r].load(std::memory_order_relaxed);
     }

@@ -34,7 +34,7 @@ std::uint64_t oldest_of(Ring& ring, unsigned rank) {
 /// Whether a rank other than `except` has joined the node and is alive.
 bool has_residents(const Ring& ring, unsigned node, unsigned except) noexcept {
     const NodeSlot& slot = ring.node(node);
-    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+    for (unsigned r = 0; r < ring.seats(); ++r) {
         // relaxed is enough: the engine's lock orders the residents of a node; for other nodes it
         // is a hint, and a node that is wrongly taken for alive has a bank that is old, not wrong
         const auto incarnation = slot.resident[r].load(std::memory_order_relaxed);
@@ -59,7 +59,7 @@ std::optional<unsigned> find_left_source(Ring& ring, unsigned node) {
     for (unsigned n = 0; n < ring.config().nodes; ++n) {
         if (n == node || !is_delivered_to(ring.node(n))) continue;
         bool has_all = true;
-        for (unsigned r = 0; r < ring.config().writers(); ++r) {
+        for (unsigned r = 0; r < ring.seats(); ++r) {
             has_all = has_all && applied_of(ring, n, r) >= oldest_of(ring, r);
         }
         if (has_all) return n;
@@ -86,7 +86,7 @@ void copy_bank(Ring& ring, unsigned from, unsigned to, bool is_new) {
 
 /// True if no log was reused under the copy, nor the source taken in again.
 bool copy_node(Ring& ring, unsigned from, unsigned to, bool is_new) {
-    const unsigned ranks = ring.config().writers();
+    const unsigned ranks = ring.seats();
     NodeSlot& target = ring.node(to);
     const auto& present = ring.node(from).present;
     // (5) - this acquire-load synchronizes-with the acq_rel adds (3) and (4): then it is whole
@@ -122,7 +122,7 @@ void restore_own(Ring& ring, unsigned node) {
         const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
         return bytes <= size && record.offset <= size - bytes;  // others the engine refuses
     };
-    for (unsigned r = 0; r < ring.config().writers(); ++r) {
+    for (unsigned r = 0; r < ring.seats(); ++r) {
         const RankSlot& slot = ring.rank(r);
         // relaxed is enough, throughout: a rank's node is stored before its records, and the
         // engine's lock orders `applied`
@@ -152,7 +152,7 @@ void restore_own(Ring& ring, unsigned node) {
 /// unless its process is stopped.
 void await_claims(const Ring& ring, unsigned own) {
     const std::int64_t end = now_ns() + kClaimNs;
-    for (unsigned r = 0; r < ring.config().writers(); ++r) {
+    for (unsigned r = 0; r < ring.seats(); ++r) {
         const LogHeader& log = ring.log(r).header();
         // (2) - this acquire-load synchronizes-with the release-store rmem/link/ring/delivery.cpp
         // (9)
@@ -168,7 +168,7 @@ std::uint64_t progress_of(const Ring& ring, unsigned node) {
     std::uint64_t all = 0;
     // relaxed is enough: no rank takes part
     if (is_in_part(ring.node(node).present.load(std::memory_order_relaxed))) return all;
-    for (unsigned r = 0; r < ring.config().writers(); ++r) {
+    for (unsigned r = 0; r < ring.seats(); ++r) {
         all += applied_of(ring, node, r);
     }
     return all;
@@ -197,7 +197,7 @@ bool take_in(Ring& ring, unsigned node, unsigned rank) {
         // relaxed is enough, here and for `applied`: the engine's lock orders those of the node,
         // and `present` (3) the writers
         for (auto& resident : slot.resident) resident.store(0, std::memory_order_relaxed);
-        for (unsigned r = 0; r < ring.config().writers(); ++r) {
+        for (unsigned r = 0; r < ring.seats(); ++r) {
             // The writes that it has applied before it was left are in the bank; applied again,
             // they could undo newer ones.
             const auto before =
@@ -252,7 +252,7 @@ void settle_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnati
 }
 
 bool is_node_alive(const Ring& ring, unsigned node) noexcept {
-    return has_residents(ring, node, ring.config().seats());
+    return has_residents(ring, node, ring.seats());
 }
 
 void take_out(Ring& ring, unsigned node, unsigned rank) noexcept {

@@ -54,14 +54,14 @@ struct NodeBoard {
     /// Counts programs that have come or gone; theirs.
     alignas(kLineBytes) std::atomic<std::uint32_t> membership_changes;
     /// Of each rank's log: up to where its program wants it to leave now. The program's.
-    alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> committed;
+    alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxSeats> committed;
     /// Of each rank: the membership epoch in which its program has opened, and where its log began
     /// then. Programs of a former epoch are not heard any more. The program's.
-    std::array<std::atomic<std::uint64_t>, kMaxRanks> begun;
-    std::array<std::atomic<std::uint32_t>, kMaxRanks> opened;
+    std::array<std::atomic<std::uint64_t>, kMaxSeats> begun;
+    std::array<std::atomic<std::uint32_t>, kMaxSeats> opened;
     /// Up to where it is in the node's stream, and up to where all members have it.
-    alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> consumed;
-    std::array<std::atomic<std::uint64_t>, kMaxRanks> completed;
+    alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxSeats> consumed;
+    std::array<std::atomic<std::uint64_t>, kMaxSeats> completed;
     std::atomic<std::uint32_t> arrivals;  ///< counts runs that brought writes to the users' memory
     std::array<NodeView, kMaxNodes> nodes;
     Notice notice;    ///< its remark about others that it refuses

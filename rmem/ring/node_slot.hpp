@@ -33,8 +33,8 @@ struct alignas(kLineBytes) NodeSlot {
     alignas(kLineBytes) Counters link;  ///< LinkCounter: of the node's bank
     Histogram propagation;              ///< ns from the store at the origin to this bank
     Histogram lateness;                 ///< ns behind the wire model, while we ran
-    /// Up to which position of each rank's log (rmem/ring/write_log.hpp) this bank has it.
-    alignas(kLineBytes) std::atomic<std::uint64_t> applied[kMaxWriters];
+    /// Up to which position of each seat's log (rmem/ring/write_log.hpp) this bank has it.
+    alignas(kLineBytes) std::atomic<std::uint64_t> applied[kMaxSeats];
     /// Incarnations of those at the node that have joined it since it was last taken in.
     alignas(kLineBytes) std::atomic<std::uint32_t> resident[kMaxSeats];
 };

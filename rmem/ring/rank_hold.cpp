@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process's hold on a rank of a ring, or on another seat.
+#include "rmem/base/check.hpp"
 #include "rmem/base/process.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
@@ -38,34 +39,67 @@ Error rank_taken(const RingConfig& config, unsigned rank, const RankSlot& slot) 
                             "the rank; end that child (`fuser -v {}` names it)",
                             holder, rank, ring, Segment::object_name(ring))};
     }
-    if (rank >= config.writers()) {
-        return {
-            Errc::rank_taken,
-            fmt::format("process {} keeps node {} of ring '{}' already; end it, or keep another "
-                        "node (--node)",
-                        holder, rank - config.writers(), ring)};
-    }
     return {Errc::rank_taken,
             fmt::format("rank {} of ring '{}' is already claimed by process {}; give each process "
                         "its own RMEM_RANK",
                         rank, ring, holder)};
 }
 
+Error node_full(const Ring& ring, unsigned node, unsigned rows) {
+    const RingConfig& config = ring.config();
+    if (rows == 1) {
+        // relaxed is enough: for people
+        const auto keeper = ring.rank(config.keeper_of(node)).pid.load(std::memory_order_relaxed);
+        return {Errc::rank_taken,
+                fmt::format("process {} keeps node {} of ring '{}' already; end it, or keep "
+                            "another node (--node)",
+                            keeper, node, config.name)};
+    }
+    return {Errc::rank_taken,
+            fmt::format("node {} of ring '{}' has {} programs beside its ranks already, and no "
+                        "room for more; end one (`rmem info {}` shows them)",
+                        node, config.name, rows - 1, config.name)};
+}
+
 }  // namespace
 
-Membership::Membership(std::shared_ptr<Ring> ring, Member member, unsigned seats)
+Membership::Membership(std::shared_ptr<Ring> ring, Member member, bool is_keeper)
     : ring_(std::move(ring)), member_(member) {
     const RingConfig& config = ring_->config();
-    if (member.rank >= seats || member.node >= config.nodes) {
+    const bool is_guest = member.rank == Member::kGuest;
+    if ((!is_guest && member.rank >= config.ranks) || member.node >= config.nodes) {
         throw Error(
             Errc::bad_rank,
             fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "
                         "nodes; ranks and nodes count from 0",
                         member.rank, member.node, config.name, config.ranks, config.nodes));
     }
-    auto lock = ring_->try_lock_rank(member.rank);
-    if (!lock) throw rank_taken(config, member.rank, slot());
-    lock_ = std::make_unique<ByteLock>(std::move(*lock));
+    if (is_guest) {
+        is_keeper ? sit_as_guest(0, 1) : sit_as_guest(1, config.guest_rows());
+    } else {
+        auto lock = ring_->try_lock_rank(member.rank);
+        if (!lock) throw rank_taken(config, member.rank, slot());
+        sit(std::move(*lock));
+    }
+}
+
+/// At the first free seat of its node in those rows.
+void Membership::sit_as_guest(unsigned row, unsigned end) {
+    for (; row < end; ++row) {
+        ring_->open_row(row);
+        member_.rank = ring_->config().guest_seat(row, member_.node);
+        if (ring_->is_alive(member_.rank)) continue;  // one system call, where a lock takes some
+        auto lock = ring_->try_lock_rank(member_.rank);
+        if (!lock) continue;
+        ring_->reserve_log(member_.rank);
+        return sit(std::move(*lock));
+    }
+    throw node_full(*ring_, member_.node, end);
+}
+
+/// With the seat's lock.
+void Membership::sit(ByteLock lock) {
+    lock_ = std::make_unique<ByteLock>(std::move(lock));
     RankSlot& mine = slot();
     const auto pid = static_cast<std::uint32_t>(::getpid());
     // relaxed is enough for these five: the byte lock orders the incarnations of a rank, and the
@@ -74,13 +108,13 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member, unsigned seats
     mine.pid.store(pid, std::memory_order_relaxed);                             // enough: (4)
     mine.process.store(own_process(), std::memory_order_relaxed);               // (4)
     mine.start_time.store(process_start_time(pid), std::memory_order_relaxed);  // enough: (4)
-    mine.node.store(member.node, std::memory_order_relaxed);                    // enough: (4)
+    mine.node.store(member_.node, std::memory_order_relaxed);                   // enough: (4)
     mine.incarnation.store(incarnation_, std::memory_order_relaxed);            // enough: (4)
     // relaxed is enough: a sleeping former incarnation needs no wake-up any more
-    ring_->attention()[member.rank].store(0, std::memory_order_relaxed);
-    WordSleepers(*ring_).remove(member.rank);
+    ring_->attention()[member_.rank].store(0, std::memory_order_relaxed);
+    WordSleepers(*ring_).remove(member_.rank);
     mend_applier(*ring_, mine.engine_applier);
-    SleepingEngines(*ring_).rise(member.rank);
+    SleepingEngines(*ring_).rise(member_.rank);
     const auto processors = own_processors();
     for (std::size_t i = 0; i < processors.size(); ++i) {
         mine.processors[i].store(processors[i], std::memory_order_relaxed);  // enough: (4)

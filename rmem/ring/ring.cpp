@@ -388,7 +388,7 @@ void Ring::leave() noexcept {
 bool Ring::only_the_dying_remain() const noexcept {
     if (!has_members()) return false;
     bool any = false;
-    for (unsigned r = 0; r < config_.seats(); ++r) {
+    for (unsigned r = 0; r < seats(); ++r) {
         // relaxed is enough: the lock decides
         const auto state = rank(r).state.load(std::memory_order_relaxed);
         if (state != static_cast<std::uint32_t>(RankState::joined)) continue;
@@ -416,6 +416,7 @@ void Ring::begin_anew() noexcept {
     if (config_.link == LinkKind::ring) level_banks(*this);
     header_of(hold_->segment).made_ns = now_ns();
     std::memset(base_ + layout_.attention, 0, layout_.tap - layout_.attention);
+    segment().give_back(base_ + layout_.guests, layout_.total - layout_.guests);
     for (unsigned node = 0; node < config_.nodes; ++node)
         std::memset(interrupt_area(node), 0, interrupt_area_bytes(config_));
     for (unsigned bank = 0; bank < config_.banks(); ++bank) {
@@ -429,7 +430,7 @@ bool Ring::is_present(unsigned node) const noexcept {
     // is not seen yet is seen at the next look
     if (config_.is_remote())
         return (board().members[node / 64].load(std::memory_order_relaxed) >> node % 64 & 1) != 0;
-    for (unsigned r = 0; r < config_.seats(); ++r) {
+    for (unsigned r = 0; r < seats(); ++r) {
         const bool was_there = rank(r).incarnation.load(std::memory_order_relaxed) != 0;
         const bool is_here = rank(r).node.load(std::memory_order_relaxed) == node;
         if (was_there && is_here && is_alive(r)) return true;
@@ -507,13 +508,13 @@ unsigned Ring::joined_ranks() const noexcept {
 
 unsigned Ring::awake_ranks() const noexcept {
     unsigned awake = 0;
-    for (unsigned r = 0; r < config_.ranks; ++r) awake += !is_asleep(r) && is_joined(r) ? 1U : 0U;
+    for (unsigned r = 0; r < seats(); ++r) awake += !is_asleep(r) && is_joined(r) ? 1U : 0U;
     return awake;
 }
 
 ProcessorSet Ring::shared_processors() const noexcept {
     ProcessorSet all{};
-    for (unsigned r = 0; r < config_.ranks; ++r) {
+    for (unsigned r = 0; r < seats(); ++r) {
         // (7) - this acquire-load synchronizes-with the release-store rank_hold.cpp (4), for the
         // set below
         const auto state = rank(r).state.load(std::memory_order_acquire);

@@ -4,11 +4,12 @@
 /// A ring on this host: the segment that holds its banks, and its members.
 ///
 /// Segment   header | attention words, write stamps, sleepers | rank slots | node slots | node
-///           board | heads of the logs | logs | tap | interrupt areas | banks. On link ring each
-///           bank has its node's interrupt area behind it. On link udp the segment is one node's,
-///           with one bank and one interrupt area, a board on which its engine shows itself
+///           board | heads of the logs | logs | tap | interrupt areas | banks | twins | guests'
+///           slots, with the heads of their logs | guests' logs. On link ring each bank has its
+///           node's interrupt area behind it. On link udp the segment is one node's, with one bank
+///           and one interrupt area, a board on which its engine shows itself
 ///           (rmem/ring/node_board.hpp), and a tap where it shows writes (rmem/link/udp/tap.hpp).
-///           On both, the banks' twins lie at the end (rmem/ring/bank.hpp).
+///           Twins (rmem/ring/bank.hpp) and what is behind them have no memory before it is used.
 ///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that
 ///           the segment says about itself before the header's hash agrees with that computation.
 /// Lifetime  The first to come makes the segment, the last to leave removes it. Presence and ranks
@@ -18,11 +19,10 @@
 ///           until `rmem clean` removes it: the first of them to come gives all banks what the
 ///           newest has, and lets all the rest begin again.
 ///           A program that ends by exit() has left, too, whatever it has not closed.
-/// Seats     behind the ranks there are some that are no rank's, and unknown to the billboard. From
-///           one, on link `ring`, an operator's tool writes into a ring whose ranks are all taken,
-///           as any node (Member{config.ranks, node}): it has a log, and watches nothing. Another
-///           one for each node is its keeper's (keeper_of(), rmem/link/ring/keeper.hpp), who is
-///           there while no program is, and writes nothing.
+/// Seats     a process sits at its rank's, or at a guest's behind the ranks. A guest
+///           (Member::kGuest) reads, writes and is interrupted as any program of its node, and is
+///           unknown to the billboard: a card's further programs, and tools that write. A node's
+///           first guest is its keeper (rmem/link/ring/keeper.hpp), who writes nothing.
 /// Engine    on link udp one process runs the node's engine, a rank or a daemon: the one that holds
 ///           the engine's byte.
 /// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
@@ -42,11 +42,12 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 15;
+inline constexpr std::uint32_t kSegmentVersion = 16;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -154,7 +155,8 @@ struct Trust;  // rmem/base/ownership.hpp
 /// Where things lie in the segment of a configuration.
 struct SegmentLayout {
     std::size_t attention = 0, stamps = 0, sleepers = 0, ranks = 0, nodes = 0, board = 0,
-                log_headers = 0, logs = 0, tap = 0, interrupts = 0, banks = 0, twins = 0;
+                log_headers = 0, logs = 0, tap = 0, interrupts = 0, banks = 0, twins = 0,
+                guests = 0, guest_logs = 0;
     std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0, twin_stride = 0;
     /// What has memory behind it from the start; twins have it while they are kept.
     std::size_t reserved = 0;
@@ -214,7 +216,9 @@ public:
         const unsigned index = config_.banks() == 1 ? 0 : node;
         return base_ + layout_.twins + index * layout_.twin_stride;
     }
-    RankSlot& rank(unsigned r) const noexcept;
+    RankSlot& rank(unsigned r) const noexcept;  ///< of a seat below seats()
+    /// Those that were ever taken are below it. It only grows.
+    unsigned seats() const noexcept;
     NodeSlot& node(unsigned n) const noexcept;
     std::byte* interrupt_area(unsigned node) const noexcept;
     LogArea log(unsigned rank) const noexcept;
@@ -283,6 +287,8 @@ private:
     Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
     bool only_the_dying_remain() const noexcept;
     void begin_anew() noexcept;
+    void open_row(unsigned row);  ///< of guests: their seats count from now on
+    void reserve_log(unsigned guest);
     static std::shared_ptr<Ring> make(const RingConfig& config, unsigned node);
     static std::shared_ptr<Ring> join(const RingConfig* expected, const std::string& name,
                                       const Trust& trust, Deadline deadline);
@@ -298,13 +304,13 @@ private:
 /// A process's hold on one rank of a ring, from construction to destruction (or death).
 class RMEM_API Membership {
 public:
-    /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank
-    /// or seat.
+    /// Throws rank_taken when the rank, or each guest's seat of the node, is a live process's;
+    /// bad_rank when the ring has no such rank.
     Membership(std::shared_ptr<Ring> ring, Member member)
-        : Membership(ring, member, ring->config().writers()) {}
+        : Membership(std::move(ring), member, false) {}
     /// The keeper's of that node, on a link of this host.
-    static Membership of_keeper(const std::shared_ptr<Ring>& ring, unsigned node) {
-        return {ring, {ring->config().keeper_of(node), node}, ring->config().seats()};
+    static Membership of_keeper(std::shared_ptr<Ring> ring, unsigned node) {
+        return {std::move(ring), {Member::kGuest, node}, true};
     }
     ~Membership();
     Membership(const Membership&) = delete;
@@ -312,7 +318,7 @@ public:
 
     Ring& ring() const noexcept { return *ring_; }
     const std::shared_ptr<Ring>& shared_ring() const noexcept { return ring_; }
-    unsigned rank() const noexcept { return member_.rank; }
+    unsigned rank() const noexcept { return member_.rank; }  ///< or a guest's seat
     unsigned node() const noexcept { return member_.node; }
     /// Others remember a former incarnation of this rank that was not on this host: this one comes
     /// after it.
@@ -324,7 +330,9 @@ public:
     bool held() const noexcept;
 
 private:
-    Membership(std::shared_ptr<Ring> ring, Member member, unsigned seats);
+    Membership(std::shared_ptr<Ring> ring, Member member, bool is_keeper);
+    void sit_as_guest(unsigned row, unsigned end);
+    void sit(ByteLock lock);
 
     std::shared_ptr<Ring> ring_;
     Member member_;

@@ -17,7 +17,11 @@ namespace rmem {
 namespace {
 
 constexpr std::size_t kSleeperEntriesBytes =
-    round_up(kMaxWriters * sizeof(std::atomic<std::uint64_t>), kLineBytes);
+    round_up(kMaxSeats * sizeof(std::atomic<std::uint64_t>), kLineBytes);
+
+/// Of a guest, beside its log.
+constexpr std::size_t kGuestBytes = kPageBytes;
+static_assert(sizeof(RankSlot) + sizeof(LogHeader) <= kGuestBytes);
 
 }  // namespace
 
@@ -28,23 +32,26 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     sleepers = stamps + WriteStamps::kBytes;
     constexpr std::size_t kCounts = sizeof(SleeperCounts) + sizeof(DeliveryBoard);
     ranks = round_up(sleepers + kSleeperEntriesBytes + kCounts, kPageBytes);
-    nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPageBytes);
+    nodes = round_up(ranks + config.ranks * sizeof(RankSlot), kPageBytes);
     board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPageBytes);
     log_stride = config.link == LinkKind::ring ? kLogBytes
                  : config.is_remote()          ? kClientLogBytes
                                                : 0;
     log_headers = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPageBytes);
-    const std::size_t headers = log_stride != 0 ? config.writers() * sizeof(LogHeader) : 0;
+    const std::size_t headers = log_stride != 0 ? config.ranks * sizeof(LogHeader) : 0;
     logs = round_up(log_headers + headers, kPageBytes);
-    tap = logs + config.writers() * log_stride;
+    tap = logs + config.ranks * log_stride;
     interrupts = tap + (config.is_remote() ? kTapBytes : 0);
     interrupt_stride = round_up(interrupt_area_bytes(config), kPageBytes);
     bank_stride = round_up(config.bank_bytes(), kPageBytes);
     banks = interrupts + areas * interrupt_stride;
-    reserved = twins = total = banks + config.banks() * bank_stride;
-    if (config.link == LinkKind::direct) return;
-    twin_stride = round_up(config.user_bytes, kPageBytes);
-    total = twins + config.banks() * twin_stride;
+    reserved = twins = banks + config.banks() * bank_stride;
+    const bool has_logs = config.link != LinkKind::direct;
+    if (has_logs) twin_stride = round_up(config.user_bytes, kPageBytes);
+    guests = twins + config.banks() * twin_stride;
+    const unsigned most_guests = config.seats() - config.ranks;
+    guest_logs = guests + most_guests * kGuestBytes;
+    total = guest_logs + (has_logs ? most_guests * kClientLogBytes : 0);
     if (config.link != LinkKind::ring) return;
     // Each bank has its node's area behind it. A node touches that when it joins, so who looks for
     // the touched parts of a bank (rmem/ring/touched_part.hpp) need not look through all banks.
@@ -54,12 +61,41 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
 }
 
 LogArea Ring::log(unsigned rank) const noexcept {
+    if (rank >= config_.ranks) {
+        return {*reinterpret_cast<LogHeader*>(&this->rank(rank) + 1),
+                base_ + layout_.guest_logs + (rank - config_.ranks) * kClientLogBytes,
+                kClientLogBytes};
+    }
     return {reinterpret_cast<LogHeader*>(base_ + layout_.log_headers)[rank],
             base_ + layout_.logs + rank * layout_.log_stride, layout_.log_stride};
 }
 
+void Ring::reserve_log(unsigned guest) {
+    const std::size_t at = layout_.guest_logs + (guest - config_.ranks) * kClientLogBytes;
+    if (layout_.log_stride != 0) segment().reserve(base_ + at, kClientLogBytes);
+}
+
 RankSlot& Ring::rank(unsigned r) const noexcept {
-    return reinterpret_cast<RankSlot*>(base_ + layout_.ranks)[r];
+    if (r < config_.ranks) [[likely]]
+        return reinterpret_cast<RankSlot*>(base_ + layout_.ranks)[r];
+    std::byte* const guests = base_ + layout_.guests;
+    return *reinterpret_cast<RankSlot*>(guests + (r - config_.ranks) * kGuestBytes);
+}
+
+unsigned Ring::seats() const noexcept {
+    // (1) - this acquire-load synchronizes-with the release-exchange (2): their slots have memory
+    const std::uint32_t rows = delivery().guest_rows.load(std::memory_order_acquire);
+    return config_.guest_seat(std::min(rows, config_.guest_rows()), 0);
+}
+
+void Ring::open_row(unsigned row) {
+    std::atomic<std::uint32_t>& rows = delivery().guest_rows;
+    unsigned seen = rows.load(std::memory_order_relaxed);  // relaxed is enough: (2) looks again
+    if (seen > row) return;
+    segment().reserve(base_ + layout_.guests, (row + 1) * config_.guests_in_row() * kGuestBytes);
+    // (2) - this release-exchange synchronizes-with the acquire-load (1)
+    while (!rows.compare_exchange_weak(seen, std::max(seen, row + 1), std::memory_order_release)) {
+    }
 }
 
 NodeSlot& Ring::node(unsigned n) const noexcept {

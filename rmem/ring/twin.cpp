@@ -69,14 +69,9 @@ std::uint64_t words_met(const Applier& applier, std::uint64_t before, std::size_
 
 Twin::Twin(const Ring& ring, unsigned node, Deadline deadline)
     : ring_(ring), node_(node), bank_(ring.bank(node)), twin_(ring.twin(node)) {
-    for (unsigned seat = 0; seat < ring.config().seats(); ++seat) {
-        appliers_.push_back(&ring.rank(seat).writer);
-        appliers_.push_back(&ring.rank(seat).engine_applier);
-    }
-    if (ring.config().is_remote()) appliers_.push_back(&ring.board().applier);
-    counts_.resize(appliers_.size());
-    stuck_.resize(appliers_.size());
-    stopped_.resize(appliers_.size());
+    storers_.reserve(2 * std::size_t{ring.config().seats()} + 1);
+    if (ring.config().is_remote())
+        storers_.push_back({&ring.board().applier, kMaxSeats, false, 0, 0, 0});
     register_fences();
     hold_ = ring.try_lock_twin(node);
     if (!hold_) {
@@ -121,15 +116,16 @@ void Twin::leave() noexcept {
 /// True: nobody is in the middle of a write that has not seen keeps_twin as it is now.
 bool Twin::await_appliers(Deadline deadline) noexcept {
     heavy_fence();
-    for (std::size_t i = 0; i < appliers_.size(); ++i) {
+    meet_new();
+    for (Storer& storer : storers_) {
         // (2) - this acquire-load synchronizes-with the release-store rmem/ring/bank.hpp (2)
-        const std::uint64_t before = appliers_[i]->count.load(std::memory_order_acquire);
+        const std::uint64_t before = storer.applier->count.load(std::memory_order_acquire);
         if (!is_storing(before)) continue;
         // relaxed is enough: as the load before
-        while (appliers_[i]->count.load(std::memory_order_relaxed) == before) {
-            if (!is_alive(i)) {
-                stopped_[i] = before;
-                mend(i);
+        while (storer.applier->count.load(std::memory_order_relaxed) == before) {
+            if (!is_alive(storer)) {
+                storer.stopped = before;
+                mend(storer);
                 break;
             }
             if (deadline.passed(now_ns())) return false;
@@ -162,17 +158,23 @@ bool Twin::copy_bank(Deadline deadline) {
     return true;
 }
 
-bool Twin::is_alive(std::size_t applier) const noexcept {
-    const auto seat = static_cast<unsigned>(applier / 2);
-    return seat < ring_.config().seats() ? ring_.is_alive(seat) : ring_.has_engine();
+/// Guests come while it is kept.
+void Twin::meet_new() noexcept {
+    for (const unsigned all = ring_.seats(); seats_ < all; ++seats_) {
+        RankSlot& slot = ring_.rank(seats_);
+        storers_.push_back({&slot.writer, seats_, !ring_.config().is_keeper(seats_), 0, 0, 0});
+        storers_.push_back({&slot.engine_applier, seats_, false, 0, 0, 0});
+    }
+}
+
+bool Twin::is_alive(const Storer& storer) const noexcept {
+    return storer.seat != kMaxSeats ? ring_.is_alive(storer.seat) : ring_.has_engine();
 }
 
 /// Of one that is dead.
-void Twin::mend(std::size_t applier) noexcept {
-    const auto seat = static_cast<unsigned>(applier / 2);
-    const bool is_writer = applier % 2 == 0 && seat < ring_.config().writers();
-    if (!is_writer) return mend_applier(ring_, *appliers_[applier]);
-    static_cast<void>(send_unsent_of_dead(ring_, seat));  // without room the next time
+void Twin::mend(const Storer& storer) noexcept {
+    if (!storer.is_writer) return mend_applier(ring_, *storer.applier);
+    static_cast<void>(send_unsent_of_dead(ring_, storer.seat));  // without room the next time
 }
 
 bool Twin::differs(std::size_t offset, std::size_t bytes) const noexcept {
@@ -180,10 +182,11 @@ bool Twin::differs(std::size_t offset, std::size_t bytes) const noexcept {
 }
 
 Twin::Seen Twin::look(std::size_t offset, std::size_t bytes) noexcept {
-    for (std::size_t i = 0; i < appliers_.size(); ++i) {
+    meet_new();
+    for (Storer& storer : storers_) {
         // (5) - this acquire-load synchronizes-with the release-store rmem/ring/bank.hpp (2) and
         // the release-exchange (6)
-        counts_[i] = appliers_[i]->count.load(std::memory_order_acquire);
+        storer.at_look = storer.applier->count.load(std::memory_order_acquire);
     }
     Seen seen;
     load_block(seen.now.data(), bank_ + offset, bytes);
@@ -191,12 +194,14 @@ Twin::Seen Twin::look(std::size_t offset, std::size_t bytes) noexcept {
     for (std::size_t i = 0; i < bytes / kWordBytes; ++i) {
         if (seen.now[i] != seen.before[i]) seen.words |= std::uint64_t{1} << i;
     }
-    for (std::size_t i = 0; i < appliers_.size() && seen.words != 0; ++i) {
-        const std::uint64_t met = words_met(*appliers_[i], counts_[i], offset, bytes);
-        const bool is_stopped = is_storing(counts_[i]) && counts_[i] == stopped_[i];
+    for (const Storer& storer : storers_) {
+        if (seen.words == 0) break;
+        const std::uint64_t met = words_met(*storer.applier, storer.at_look, offset, bytes);
+        const bool is_stopped = is_storing(storer.at_look) && storer.at_look == storer.stopped;
         if (!is_stopped) seen.undecided |= seen.words & met;
         seen.words &= ~met;
     }
+    if (seats_ != ring_.seats()) seen.undecided |= std::exchange(seen.words, 0);  // theirs, perhaps
     return seen;
 }
 
@@ -216,13 +221,13 @@ void Twin::set_logged(const LogRecord& record, const void* words) noexcept {
 }
 
 void Twin::look_for_the_stuck() noexcept {
-    for (std::size_t i = 0; i < appliers_.size(); ++i) {
+    for (Storer& storer : storers_) {
         // relaxed is enough: it is compared with what it was long ago
-        const std::uint64_t count = appliers_[i]->count.load(std::memory_order_relaxed);
-        const std::uint64_t former = std::exchange(stuck_[i], count);
+        const std::uint64_t count = storer.applier->count.load(std::memory_order_relaxed);
+        const std::uint64_t former = std::exchange(storer.stuck, count);
         if (!is_storing(count) || count != former) continue;
-        stopped_[i] = count;
-        if (!is_alive(i)) mend(i);
+        storer.stopped = count;
+        if (!is_alive(storer)) mend(storer);
     }
 }
 

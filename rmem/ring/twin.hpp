@@ -68,18 +68,26 @@ private:
     void leave() noexcept;
     [[nodiscard]] bool await_appliers(Deadline deadline) noexcept;
     [[nodiscard]] bool copy_bank(Deadline deadline);
-    bool is_alive(std::size_t applier) const noexcept;
-    void mend(std::size_t applier) noexcept;
+    /// One that stores into the bank, and counts of its writes.
+    struct Storer {
+        Applier* applier;
+        unsigned seat;          ///< kMaxSeats: the engine of the segment's node, on link udp
+        bool is_writer;         ///< of the own writes of that seat
+        std::uint64_t at_look;  ///< when a look began
+        std::uint64_t stuck;    ///< when it looked for the stuck…
+        std::uint64_t stopped;  ///< …where it was the same at two such looks
+    };
+    void meet_new() noexcept;
+    bool is_alive(const Storer& storer) const noexcept;
+    void mend(const Storer& storer) noexcept;
 
     const Ring& ring_;
     const unsigned node_;
     std::byte* const bank_;
     std::byte* const twin_;
     std::optional<ByteLock> hold_;
-    std::vector<Applier*> appliers_;      ///< of all that store into the bank
-    std::vector<std::uint64_t> counts_;   ///< theirs, when a look began
-    std::vector<std::uint64_t> stuck_;    ///< theirs, when it looked for the stuck…
-    std::vector<std::uint64_t> stopped_;  ///< …where they were the same at two such looks
+    std::vector<Storer> storers_;
+    unsigned seats_ = 0;  ///< whose storers are known
 };
 
 /// An applier's next user comes: its former one may have been killed in the middle of a write.

@@ -8,6 +8,7 @@
 #include "rmem/base/clock.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/endpoint_pair.hpp"
+#include "tests/support/refused.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,6 +54,17 @@ TEST(Endpoint, an_endpoint_on_a_real_link_counts_from_the_hosts_clock_and_may_ha
     for (const std::int64_t ns : {std::int64_t{0}, std::int64_t{-1}, -kMax})
         EXPECT_EQ(pair.sender->deadline_in(ns).at_ns, Deadline::now().at_ns);
     EXPECT_TRUE(pair.sender->deadline_in(kMax).is_never());
+}
+
+TEST(Endpoint, a_guest_of_a_node_has_none) {
+    const rmem::test::RingName name;
+    const auto [ring, settings] = test::ring_of_two(name.get(), 4096);
+    const rmem::Member guest{rmem::Member::kGuest, 0};
+    const auto open = [&, &ring = ring, &settings = settings] {
+        static_cast<void>(Endpoint::open(ring, guest, settings, test::patience()));
+    };
+    EXPECT_THAT(rmem::test::refused(rmem::Errc::bad_rank, open),
+                ::testing::HasSubstr("no messages"));
 }
 
 TEST(Endpoint, an_endpoint_that_does_not_await_the_others_sends_to_them_once_they_have_come) {

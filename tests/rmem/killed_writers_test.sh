@@ -14,6 +14,7 @@ program=$work/killed-writer
     "$RMEM_SOURCE_DIR/tests/support/programs/killed_writer.c" \
     -L"$RMEM_BUILD_DIR/rmem" -lrmem -Wl,-rpath,"$RMEM_BUILD_DIR/rmem"
 
+ranks=(1 guest)
 keepers=()
 writer=
 at_end() {
@@ -52,7 +53,8 @@ for case in ring/none ring/gt200 udp/none; do
         if [[ $way == stores/exact && $(uname -m) != x86_64 ]]; then continue; fi
         differed=0
         for ((kill = 0; kill < kills; ++kill)); do
-            RMEM_STORES=${way#*/} RMEM_NODE=1 RMEM_RANK=1 "$program" "${way%/*}" 2>"$output" &
+            RMEM_STORES=${way#*/} RMEM_NODE=1 RMEM_RANK=${ranks[kill % 2]} \
+                "$program" "${way%/*}" 2>"$output" &
             writer=$!
             sleep "0.0$((RANDOM % 50 + 30))"
             kill -KILL "$writer" || fail "it had ended: $(cat "$output")"

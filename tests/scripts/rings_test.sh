@@ -25,8 +25,8 @@ counts() {
     rmem info "$1" |
         awk -v name="$2" '$4 == name && $2 > 0 { found = 1 } END { exit !found }'
 }
-# write_word <ring> <node> <value>: as that node's rank; the others are to have it.
-write_word() { rmem poke "$1@$2" 0x100 "$3" --as-rank "$2" || fail "rank $2 writes into ring $1"; }
+# write_word <ring> <node> <value>: as that node's; the others are to have it.
+write_word() { rmem poke "$1@$2" 0x100 "$3" || fail "node $2 writes into ring $1"; }
 
 rings_apart() {
     local host ring

@@ -26,11 +26,7 @@ using rmem::RecordedWrite;
 class RingSource final : public RecordSource {
 public:
     RingSource(std::shared_ptr<rmem::Ring> ring, unsigned node)
-        : ring_(std::move(ring)), node_(node), last_ns_(ring_->config().seats()) {
-        for (unsigned r = 0; r < ring_->config().seats(); ++r) {
-            logs_.emplace_back(ring_->log(r), LogReader::Role::observer);
-        }
-        next_.resize(logs_.size());
+        : ring_(std::move(ring)), node_(node) {
         auto& board = ring_->delivery();
         board.recorders.fetch_add(1, std::memory_order_relaxed);  // enough: the change orders it
         board.note_change();
@@ -48,12 +44,7 @@ public:
     bool has_writers() const override { return may_change(*ring_); }
 
     void begin(std::int64_t now_ns, const Sink& sink) override {
-        for (unsigned r = 0; r < logs_.size(); ++r) {
-            // Earlier writes are in the bank that is read next.
-            const auto applied = applied_of(*ring_, node_, r);
-            logs_[r].seek(std::max(applied, logs_[r].oldest()));
-            last_ns_[r] = now_ns;
-        }
+        meet_new(now_ns);
         RecordedWrite write;
         write.time_ns = now_ns;
         write.node = node_;
@@ -64,6 +55,7 @@ public:
 
     bool look(std::int64_t now_ns, const Sink& sink) override {
         news_.clear();
+        meet_new(now_ns);
         for (unsigned r = 0; r < logs_.size(); ++r) {
             if (logs_[r].refresh() && find(r, now_ns, sink)) news_.push_back(r);
         }
@@ -84,6 +76,16 @@ public:
     }
 
 private:
+    /// Earlier writes are in the bank that is read next, or of a seat that nobody had.
+    void meet_new(std::int64_t now_ns) {
+        for (auto r = static_cast<unsigned>(logs_.size()); r < ring_->seats(); ++r) {
+            LogReader& log = logs_.emplace_back(ring_->log(r), LogReader::Role::observer);
+            log.seek(std::max(applied_of(*ring_, node_, r), log.oldest()));
+            next_.emplace_back();
+            last_ns_.push_back(now_ns);
+        }
+    }
+
     /// The next record of a rank, checked. False when there is none now.
     bool find(unsigned rank, std::int64_t now_ns, const Sink& sink) {
         LogReader& log = logs_[rank];
@@ -119,7 +121,7 @@ private:
     unsigned first_rank_of(unsigned node) const noexcept {
         return node * config().ranks / config().nodes;
     }
-    /// An operator's write is one of its node, as a card's would be: a recording knows ranks alone.
+    /// A guest's write is one of its node, as a card's would be: a recording knows ranks alone.
     unsigned recorded_as(unsigned rank, unsigned node) const noexcept {
         return rank < config().ranks ? rank : first_rank_of(node);
     }

@@ -72,7 +72,7 @@ bool BankView::lacks_writes() const {
     if (config.is_remote()) return !ring_->has_engine();
     if (config.link != rmem::LinkKind::ring) return false;
     std::vector<std::uint64_t> ends;
-    for (unsigned r = 0; r < config.writers(); ++r) {
+    for (unsigned r = 0; r < ring_->seats(); ++r) {
         // (2) - this acquire-load synchronizes-with the release-store rmem/ring/write_log.hpp (2)
         ends.push_back(ring_->log(r).header().head.load(std::memory_order_acquire));
     }

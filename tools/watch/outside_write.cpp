@@ -2,28 +2,22 @@
 #include "tools/watch/outside_write.hpp"
 
 #include "rmem/base/check.hpp"
-#include "rmem/base/fence.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/base/word_block.hpp"
 #include "rmem/link/write_bytes.hpp"
 #include "rmem/node.hpp"
-#include "rmem/ring/interrupts.hpp"
-#include "rmem/ring/waiting/waiting.hpp"
 #include "tools/output.hpp"
 
 #include <fmt/format.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 namespace tools {
 
 namespace {
 
 constexpr std::int64_t kTravelNs = 10'000'000'000;  // the slowest profile needs microseconds
-constexpr auto kRetryPause = std::chrono::milliseconds(5);
 
 using Bytes = std::vector<std::byte>;
 
@@ -45,58 +39,26 @@ bool is_users(const rmem::RingConfig& config, std::uint64_t offset, std::size_t 
     return offset <= config.user_bytes && bytes <= config.user_bytes - offset;
 }
 
-void write_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
-                  const Bytes& bytes) {
-    // Sleepers' heavy fences are to reach this process.
-    const rmem::Waiter waiter(*ring, 0);
-    store(ring->bank(node), offset, bytes);
-    const unsigned ranks = ring->config().ranks;
-    unsigned alive = 0;
-    while (alive < ranks && !ring->is_alive(alive)) ++alive;
-    if (alive == ranks) return;  // nobody is there to be told
-    rmem::InterruptBoard::in_the_name_of(*ring, node, alive).written(offset, bytes.size());
-    for (unsigned rank = 0; rank < ranks; ++rank) waiter.notify(rank);
-    const std::uint64_t first = offset / rmem::kWordBytes * rmem::kWordBytes;
-    const std::uint64_t end = rmem::round_up(offset + bytes.size(), rmem::kWordBytes);
-    rmem::WordSleepers(*ring).wake(first, end - first);
-}
-
 std::optional<unsigned> live_node(const rmem::Ring& ring) {
-    for (unsigned rank = 0; rank < ring.config().seats(); ++rank) {
+    for (unsigned rank = 0; rank < ring.seats(); ++rank) {
         // relaxed is enough: a node that has just changed is as good
         if (ring.is_alive(rank)) return ring.rank(rank).node.load(std::memory_order_relaxed);
     }
     return std::nullopt;
 }
 
-/// One operator at a time: others wait for the seat.
-void write_as_operator(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
-                       const Bytes& bytes) {
+/// Returns when every live node has it.
+void write_as_guest(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
+                    const Bytes& bytes) {
+    rmem::Node guest(ring, {rmem::Member::kGuest, node});
     const rmem::Deadline deadline = rmem::Deadline::in(kTravelNs);
-    for (;;) {
-        try {
-            return write_as_member(ring, {ring->config().ranks, node}, offset, bytes);
-        } catch (const rmem::Error& error) {
-            if (error.code() != rmem::Errc::rank_taken) throw;
-            if (deadline.passed(rmem::now_ns())) {
-                throw rmem::Error(
-                    rmem::Errc::rank_taken,
-                    fmt::format("another process has written into ring '{}' from outside for {}; "
-                                "end it, or give --as-rank with a rank that is not running",
-                                ring->config().name, duration_text(kTravelNs)));
-            }
-        }
-        std::this_thread::sleep_for(kRetryPause);
-    }
-}
-
-[[noreturn]] void refuse_udp(const rmem::RingConfig& config) {
+    write_with_patience(guest, offset, bytes);
+    if (guest.flush(deadline)) return;
     throw rmem::Error(
-        rmem::Errc::not_permitted,
-        fmt::format("ring '{}' is on link udp, where only a rank's writes reach the other hosts; "
-                    "give --as-rank with a rank that is not running. A ring in which all {} ranks "
-                    "run cannot be poked: plan it with one rank more, for the operator",
-                    config.name, config.ranks));
+        rmem::Errc::timed_out,
+        fmt::format("not every live node of ring '{}' applied the write within {}; "
+                    "`rmem info {}` shows who is stopped",
+                    ring->config().name, duration_text(kTravelNs), ring->config().name));
 }
 
 }  // namespace
@@ -128,19 +90,6 @@ void write_with_patience(rmem::Node& node, std::uint64_t offset, std::span<const
     }
 }
 
-void write_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
-                     std::uint64_t offset, const Bytes& bytes) {
-    rmem::Node node(ring, member);
-    const rmem::Deadline deadline = rmem::Deadline::in(kTravelNs);
-    write_with_patience(node, offset, bytes);
-    if (node.flush(deadline)) return;
-    throw rmem::Error(
-        rmem::Errc::timed_out,
-        fmt::format("not every live node of ring '{}' applied the write within {}; "
-                    "`rmem info {}` shows who is stopped",
-                    ring->config().name, duration_text(kTravelNs), ring->config().name));
-}
-
 void store_in_all_banks(const rmem::Ring& ring, std::uint64_t offset, const Bytes& bytes) {
     RMEM_CHECK(is_users(ring.config(), offset, bytes.size()));
     for (unsigned bank = 0; bank < ring.config().banks(); ++bank) {
@@ -152,13 +101,14 @@ unsigned write_from_outside(const std::shared_ptr<rmem::Ring>& ring, std::option
                             std::uint64_t offset, const Bytes& bytes) {
     const rmem::RingConfig& config = ring->config();
     RMEM_CHECK(is_users(config, offset, bytes.size()));
-    if (config.is_remote()) refuse_udp(config);
+    if (config.is_remote()) {
+        write_as_guest(ring, ring->own_node(), offset, bytes);
+        return ring->own_node();
+    }
     const auto live = live_node(*ring);
     const unsigned writer = node.value_or(live.value_or(0));
-    if (config.link == rmem::LinkKind::direct) {
-        write_direct(ring, writer, offset, bytes);
-    } else if (live) {
-        write_as_operator(ring, writer, offset, bytes);
+    if (config.link == rmem::LinkKind::direct || live) {
+        write_as_guest(ring, writer, offset, bytes);
     } else {
         store_in_all_banks(*ring, offset, bytes);
     }

@@ -29,43 +29,17 @@ Examples:
   rmem poke my-ring 0x180 0b1010 --as bits16be      bits, as a big-endian program reads them
   rmem poke my-ring 4K "hello" --as text            a text and the zero that ends it
   rmem poke my-ring 0x100 7 --node 3                raises interrupts as a write of node 3
-  rmem poke my-ring@3 0x100 7 --as-rank 3           on link `udp`: as rank 3, which is not running
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 struct PokeOptions {
     std::string ring, offset, as = "u32";
     std::vector<std::string> values;
-    std::optional<unsigned> node, as_rank;
+    std::optional<unsigned> node;
     bool json = false;
 };
 
 using Bytes = std::vector<std::byte>;
-
-/// A poke is a rank of its own for a moment.
-rmem::Member free_member(const rmem::Ring& ring, unsigned rank, unsigned node) {
-    const rmem::RingConfig& config = ring.config();
-    if (rank >= config.ranks) {
-        throw rmem::Error(rmem::Errc::bad_rank,
-                          fmt::format("ring '{}' has no rank {} (--as-rank): its ranks are 0 to {}",
-                                      config.name, rank, config.ranks - 1));
-    }
-    if (!ring.is_alive(rank)) return {rank, node};
-    std::vector<unsigned> free;
-    for (unsigned r = 0; r < config.ranks; ++r) {
-        if (!ring.is_alive(r)) free.push_back(r);
-    }
-    throw rmem::Error(
-        rmem::Errc::rank_taken,
-        fmt::format("rank {} of ring '{}' is process {}, so --as-rank cannot be it; {}", rank,
-                    config.name,
-                    // relaxed is enough: for people
-                    ring.rank(rank).pid.load(std::memory_order_relaxed),
-                    free.empty()
-                        ? "every rank is taken: leave --as-rank out (link udp: start the ring with "
-                          "one more than its programs need)"
-                        : "free are " + numbers_text(free)));
-}
 
 void poke(const PokeOptions& options) {
     const CellType type = parse_cell_type(options.as);
@@ -79,13 +53,9 @@ void poke(const PokeOptions& options) {
     // A member of no rank, so that the ring stays while we write.
     const auto ring = rmem::Ring::attach(named_segment(options.ring, options.node));
     const rmem::RingConfig& config = ring->config();
-    unsigned node = chosen_node(*ring, options.node);
+    static_cast<void>(chosen_node(*ring, options.node));
     check_user_range(config, offset, bytes.size(), "; the memory above belongs to its protocols");
-    if (config.link == rmem::LinkKind::direct || !options.as_rank) {
-        node = write_from_outside(ring, options.node, offset, bytes);
-    } else {
-        write_as_member(ring, free_member(*ring, *options.as_rank, node), offset, bytes);
-    }
+    const unsigned node = write_from_outside(ring, options.node, offset, bytes);
     if (!options.json) return;
     show_json({{"ring", config.name},
                {"node", node},
@@ -107,8 +77,6 @@ void add_poke(cli::App& app) {
     command->add_option(
         "--node", options->node,
         "Which node writes (default: the first live one; on link udp the one here)");
-    command->add_option("--as-rank", options->as_rank,
-                        "Join as this rank, which nobody holds (link udp needs it)");
     command->add_flag("--json", options->json, "Print the result as JSON");
     command->footer(kPokeExamples);
     command->callback([options] { poke(*options); });

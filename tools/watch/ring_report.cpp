@@ -10,6 +10,7 @@
 #include "tools/watch/ring_sampler.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <span>
 
@@ -61,6 +62,7 @@ nlohmann::json node_json(const NodeSample& sample, std::size_t node) {
     return {{"node", node},
             {"present", sample.is_present},
             {"keeper", sample.keeper},
+            {"guests", sample.guests},
             {"link_counters", counters_json(sample.link, rmem::kLinkCounterNames)},
             {"propagation_ns", histogram_json(sample.propagation)},
             {"lateness_ns", histogram_json(sample.lateness)}};
@@ -135,13 +137,16 @@ std::string heading(const nlohmann::json& r) {
         rmem::Segment::object_name(r["segment"].get<std::string>()));
 }
 
-/// One line for each process that keeps a node.
-std::string keepers_text(const nlohmann::json& report) {
+/// A line for each process that keeps a node, and for each node's guests.
+std::string guests_text(const nlohmann::json& report) {
     std::string text;
     for (const nlohmann::json& node : report["nodes_seen"]) {
         if (const auto keeper = node["keeper"].get<unsigned>(); keeper != 0)
             text += fmt::format("  node {}: kept by process {}\n", node["node"].get<unsigned>(),
                                 keeper);
+        if (const auto guests = node["guests"].get<std::vector<unsigned>>(); !guests.empty())
+            text += fmt::format("  node {}: programs beside its ranks: {}\n",
+                                node["node"].get<unsigned>(), fmt::join(guests, ", "));
     }
     return text;
 }
@@ -295,8 +300,8 @@ nlohmann::json ring_report(const rmem::Ring& ring) {
 }
 
 std::string report_text(const nlohmann::json& report) {
-    return heading(report) + keepers_text(report) + engine_text(report) + munet_text(report) +
-           "\n" + members_text(report["members"]) + times_text(report["nodes_seen"]) +
+    return heading(report) + guests_text(report) + engine_text(report) + munet_text(report) + "\n" +
+           members_text(report["members"]) + times_text(report["nodes_seen"]) +
            counters_text(report);
 }
 

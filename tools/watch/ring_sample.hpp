@@ -102,8 +102,9 @@ struct NodeSample {
     NodeState state = NodeState::absent;
     bool is_here = false;  ///< its bank is on this host
     bool is_present = false;
-    unsigned keeper = 0;  ///< the process that keeps it on a link of this host; 0: none
-    CounterValues link;   ///< of its bank
+    unsigned keeper = 0;           ///< the process that keeps it on a link of this host; 0: none
+    std::vector<unsigned> guests;  ///< programs beside its ranks
+    CounterValues link;            ///< of its bank
     /// Of writes to its bank; of a node on another host: of its writes to the banks here.
     HistogramSample propagation;
     HistogramSample lateness;  ///< of its engine

@@ -200,10 +200,16 @@ RingSample sample_of(const Ring& ring) {
         if (is_remote && node.is_here) node.engine = engine_of(ring);
         if (node.is_here)
             node.state = is_remote ? state_of(*node.engine) : state_by_ranks(sample, n);
-        if (const unsigned seat = sample.config.keeper_of(n); !is_remote && ring.is_alive(seat)) {
-            node.keeper = ring.rank(seat).pid.load(std::memory_order_relaxed);  // enough: as above
-            if (node.state != NodeState::stopped) node.state = NodeState::up;
-        }
+    }
+    for (unsigned seat = sample.config.ranks; seat < ring.seats(); ++seat) {
+        const rmem::RankSlot& slot = ring.rank(seat);
+        // relaxed is enough, twice: as above
+        const unsigned n = slot.node.load(std::memory_order_relaxed);
+        if (n >= sample.config.nodes || !ring.is_alive(seat)) continue;
+        const std::uint32_t pid = slot.pid.load(std::memory_order_relaxed);  // enough: as above
+        NodeSample& node = sample.nodes[n];
+        sample.config.is_keeper(seat) ? node.keeper = pid : node.guests.emplace_back(pid);
+        if (!is_remote && node.state != NodeState::stopped) node.state = NodeState::up;
     }
     return sample;
 }

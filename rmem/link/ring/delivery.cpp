@@ -36,7 +36,7 @@ void RingDelivery::look_around() {
     changes_seen_ = board_.changes.load(std::memory_order_acquire);
     const RingConfig& config = ring_.config();
     is_each_wanted_ = is_needed_ = false;
-    for (unsigned r = 0; r < config.seats(); ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         const RankSlot& slot = ring_.rank(r);
         // relaxed is enough, for both: as the rest of what is read here, written before the change
         const bool wants = slot.wants_each_write.load(std::memory_order_relaxed) != 0;

@@ -146,9 +146,8 @@ void RingEngine::step(bool for_fifo, EngineLogs::Which logs) noexcept {
     if (!takes_time) own_.time.note_read();
     // Not while a write is on its way, if it can wait: to look at members takes system calls.
     if (members_.is_tick_due(is_busy || for_fifo ? now - kTickCanWaitNs : now)) {
-        members_.tick(now, [this](unsigned r) {
-            return r >= own_.writers || (logs_.flights(r).empty() && !logs_.has_news(r));
-        });
+        members_.tick(
+            now, [this](unsigned r) { return logs_.flights(r).empty() && !logs_.has_news(r); });
         wire_.tick(now);
     }
     if (arrival_.has_applied_any()) arrival_.wake_node();

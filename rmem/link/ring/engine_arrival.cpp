@@ -64,7 +64,7 @@ void EngineArrival::store_ahead(const Coming& coming) {
 /// here.
 void EngineArrival::wake_node() const noexcept {
     light_fence();
-    for (unsigned r = 0; r < own_.writers; ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         if (!members_.is_of_node(r)) continue;
         // relaxed is enough: the fence orders this load after the stores before it
         const std::uint32_t attention = own_.ring.attention()[r].load(std::memory_order_relaxed);

@@ -29,7 +29,7 @@ bool EngineLock::lock(Deadline deadline) noexcept {
 
 bool EngineLock::is_dead(std::uint32_t holder) const noexcept {
     const std::uint32_t rank = (holder & kHalfMask) - 1;
-    if (rank >= ring_.config().seats()) return true;  // nothing that we write
+    if (rank >= ring_.seats()) return true;  // nothing that we write
     // relaxed is enough: an old value only postpones the verdict
     const auto incarnation = ring_.rank(rank).incarnation.load(std::memory_order_relaxed);
     if ((incarnation & kHalfMask) != holder >> kIncarnationShift) return true;

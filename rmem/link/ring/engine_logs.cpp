@@ -18,27 +18,36 @@ constexpr std::int64_t kRestNs = 20'000;       // at least, since the wire was q
 }  // namespace
 
 EngineLogs::EngineLogs(EngineNode& own, const EngineWire& wire, EngineMembers& members)
-    : own_(own), wire_(wire), members_(members), ranks_(own.writers), is_delivered_(own.writers) {
-    for (unsigned r = 0; r < own_.writers; ++r) logs_.emplace_back(own_.ring.log(r));
-    news_.reserve(own_.writers);
+    : own_(own),
+      wire_(wire),
+      members_(members),
+      ranks_(own.config.seats()),
+      is_delivered_(own.config.seats()) {
+    for (unsigned r = 0; r < own_.config.seats(); ++r) logs_.emplace_back(own_.ring.log(r));
+    news_.reserve(logs_.size());
 }
 
 std::int64_t EngineLogs::restart() {
     lapped_ = false;
     in_flight_ = 0;
     std::int64_t oldest = own_.time.now();
-    for (unsigned r = 0; r < own_.writers; ++r) {
-        LogReader& log = logs_[r];
-        ranks_[r].flights = Flights();
-        log.seek(std::max(applied_of(own_.ring, own_.node, r), log.oldest()));
-        pass(r, log.position());
-        LogReader::Entry entry;
-        const bool has_written = log.peek(entry) == LogReader::Found::record;
-        if (has_written) oldest = std::min(oldest, entry.record.written_ns);
-        members_.take_over(r, has_written);
-    }
-    members_.take_over_keepers();
+    own_.seats.set(own_.ring.seats());
+    for (unsigned r = 0; r < own_.seats.get(); ++r) oldest = std::min(oldest, begin(r));
     return oldest;
+}
+
+/// Goes to what the bank lacks of the rank's. Returns the time of the first write in it; kNever: it
+/// lacks nothing.
+std::int64_t EngineLogs::begin(unsigned rank) {
+    LogReader& log = logs_[rank];
+    ranks_[rank].flights = Flights();
+    log.seek(std::max(applied_of(own_.ring, own_.node, rank), log.oldest()));
+    pass(rank, log.position());
+    forget_deliverer(rank);
+    LogReader::Entry entry;
+    const bool has_written = log.peek(entry) == LogReader::Found::record;
+    members_.take_over(rank, has_written);
+    return has_written ? entry.record.written_ns : kNever;
 }
 
 void EngineLogs::find_news(Which which) {
@@ -47,17 +56,20 @@ void EngineLogs::find_news(Which which) {
     // (2) - this acquire-load synchronizes-with the release-add rmem/ring/delivery_board.hpp (1)
     const std::uint32_t changes = own_.ring.delivery().changes.load(std::memory_order_acquire);
     if (changes != changes_seen_.get() || members_.is_tick_due(own_.time.now())) {
-        for (auto& is_delivered : is_delivered_) is_delivered.set(false);
+        for (unsigned r = 0; r < own_.seats.get(); ++r) forget_deliverer(r);
+        const unsigned all = own_.ring.seats();
+        for (unsigned r = own_.seats.get(); r < all; ++r) static_cast<void>(begin(r));
+        own_.seats.set(all);
         if (changes_seen_.get() != changes) members_.meet_new();
         changes_seen_.set(changes);
     }
-    for (unsigned r = 0; r < own_.writers; ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         if (!is_delivered_[r].get() && has_news(r)) news_.push_back(r);
     }
 }
 
 bool EngineLogs::has_any_news() {
-    for (unsigned r = 0; r < own_.writers; ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         if (!is_delivered_[r].get() && has_news(r)) return true;
     }
     return false;
@@ -170,7 +182,7 @@ bool EngineLogs::is_claimed(unsigned rank) const noexcept {
 
 void EngineLogs::note_idleness() noexcept {
     bool is_idle = !wire_.takes_time();
-    for (unsigned r = 0; is_idle && r < own_.writers; ++r) {
+    for (unsigned r = 0; is_idle && r < own_.seats.get(); ++r) {
         if (r == own_.rank || is_delivered_[r].get()) continue;
         const RankSlot& slot = own_.ring.rank(r);
         // relaxed is enough, throughout: one that comes notes a change after it has said so
@@ -198,14 +210,14 @@ std::uint64_t EngineLogs::written(unsigned rank) const noexcept {
 
 std::uint64_t EngineLogs::written_in_all() const noexcept {
     std::uint64_t all = 0;
-    for (unsigned r = 0; r < own_.writers; ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         if (!is_delivered_[r].get()) all += written(r);
     }
     return all;
 }
 
 bool EngineLogs::lacks_writes(bool own) const noexcept {
-    for (unsigned r = 0; r < own_.writers; ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         // relaxed is enough: a hint, as is the position that is looked at
         const bool is_brought = logs_[r].header().deliverer.load(std::memory_order_relaxed) != 0;
         if (is_delivered_[r].get() || (!own && (r == own_.rank || is_brought))) continue;

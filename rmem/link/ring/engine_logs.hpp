@@ -106,6 +106,11 @@ private:
         std::uint64_t users_end = 0;
     };
 
+    [[nodiscard]] std::int64_t begin(unsigned rank);
+    /// Keepers write nothing.
+    void forget_deliverer(unsigned rank) noexcept {
+        is_delivered_[rank].set(own_.config.is_keeper(rank));
+    }
     void pass(unsigned rank, std::uint64_t position) noexcept {
         ranks_[rank].fed = ranks_[rank].users_end = position;
     }

@@ -23,7 +23,7 @@ EngineMembers::EngineMembers(EngineNode& own, EngineWire& wire)
     : own_(own), wire_(wire), ranks_(own.config.seats()) {}
 
 void EngineMembers::look_at_all() noexcept {
-    for (unsigned r = 0; r < own_.config.seats(); ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         // relaxed is enough: as in find_dead()
         const auto incarnation = own_.ring.rank(r).incarnation.load(std::memory_order_relaxed);
         // One that has never been there is not asked after: it takes a system call for each.
@@ -46,21 +46,21 @@ bool EngineMembers::anyone_lacks(unsigned rank, std::uint64_t position) const no
 
 /// Its thread may rest or sleep, since nobody there looks for the write.
 void EngineMembers::wake_node(unsigned node) const noexcept {
-    for (unsigned r = 0; r < ranks_.size(); ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         if (node_of(r) == node) SleepingEngines(own_.ring).wake(r);
     }
 }
 
 void EngineMembers::look() noexcept {
     unsigned asked = 0;
-    for (unsigned i = 0; i < ranks_.size() && asked < kRanksPerLook; ++i)
+    for (unsigned i = 0; i < own_.seats.get() && asked < kRanksPerLook; ++i)
         asked += look_at_next() ? 1U : 0U;
     seen_ns_.set(now_ns());
 }
 
 /// False: it was never there, so nobody was asked.
 bool EngineMembers::look_at_next() noexcept {
-    const unsigned rank = next_rank_.add_shared() % own_.config.seats();
+    const unsigned rank = next_rank_.add_shared() % own_.seats.get();
     // relaxed is enough: what is seen a little later is seen next time
     const bool is_known = own_.ring.rank(rank).incarnation.load(std::memory_order_relaxed) != 0;
     ranks_[rank].seen_alive.set(is_known && own_.ring.is_alive(rank));
@@ -93,7 +93,7 @@ bool EngineMembers::find_dead(unsigned rank) noexcept {
 /// written. False: some is not.
 bool EngineMembers::has_sent_all(unsigned rank) noexcept {
     find_node_of(rank);
-    return rank >= own_.writers || !is_of_node(rank) || send_unsent_of_dead(own_.ring, rank);
+    return own_.config.is_keeper(rank) || !is_of_node(rank) || send_unsent_of_dead(own_.ring, rank);
 }
 
 void EngineMembers::note(unsigned rank, bool alive, std::int64_t now) {
@@ -147,10 +147,6 @@ void EngineMembers::take_over(unsigned rank, bool has_written) {
     if (ranks_[rank].alive && node_of(rank) != kNoNode) node_alive_[node_of(rank)] = true;
 }
 
-void EngineMembers::take_over_keepers() {
-    for (unsigned r = own_.writers; r < own_.config.seats(); ++r) take_over(r, false);
-}
-
 /// One that has died since is found out as any other: what it wrote is sent.
 void EngineMembers::meet(unsigned rank) {
     find_node_of(rank);
@@ -163,7 +159,7 @@ void EngineMembers::meet(unsigned rank) {
 /// Their writes need not come this way, so that they would be noticed by these. One that has died
 /// since is found out as any other.
 void EngineMembers::meet_new() {
-    for (unsigned r = 0; r < own_.config.seats(); ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         const RankSlot& slot = own_.ring.rank(r);
         // relaxed is enough, throughout: a rank notes a change after it has joined
         const bool is_member = slot.state.load(std::memory_order_relaxed) ==

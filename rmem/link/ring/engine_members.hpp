@@ -50,7 +50,6 @@ public:
     /// seen.
     void forget_nodes();
     void take_over(unsigned rank, bool has_written);
-    void take_over_keepers();
     /// A rank that has written: its node comes into the ring if it was not there.
     void meet(unsigned rank);
     /// Those that have joined.
@@ -61,7 +60,7 @@ public:
     template <class IsRead>
     void tick(std::int64_t now, IsRead&& is_read) {
         begin_tick(now);
-        for (unsigned r = 0; r < own_.config.seats(); ++r) {
+        for (unsigned r = 0; r < own_.seats.get(); ++r) {
             const bool alive = ranks_[r].seen_alive.get();
             if (alive != ranks_[r].alive && (alive || (find_dead(r) && is_read(r))))
                 note(r, alive, now);

@@ -10,6 +10,7 @@
 ///   they say so.
 
 #include "rmem/base/clock.hpp"
+#include "rmem/base/relaxed.hpp"
 #include "rmem/link/punctuality.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/node_slot.hpp"
@@ -75,9 +76,9 @@ struct EngineNode {
           config(ring.config()),
           node(member.node()),
           rank(member.rank()),
-          writers(config.writers()),
           slot(ring.node(node)),
-          time(config, slot) {}
+          time(config, slot),
+          seats(ring.seats()) {}
 
     /// Whether the engine has applied it.
     bool has_applied(unsigned r, const LogReader::Entry& entry) const noexcept {
@@ -102,9 +103,9 @@ struct EngineNode {
     const RingConfig& config;
     const unsigned node;
     const unsigned rank;
-    const unsigned writers;  ///< of the ring: each has a log
     NodeSlot& slot;
     EngineTime time;
+    Hint<unsigned> seats;  ///< Ring::seats(), as the engine knows it: what it looks at
 };
 
 }  // namespace rmem

@@ -87,7 +87,7 @@ void EngineOutward::bring_come_round(To to) {
 /// Nobody has posted anything to them since they lay down, who would have woken them. So nothing of
 /// what their node lacks is for them, and the order in which they would see it is of no matter.
 bool EngineOutward::is_asleep(unsigned node) const noexcept {
-    for (unsigned r = 0; r < own_.config.ranks; ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         // relaxed is enough: a rank's node is stored before it has joined
         const bool is_there = own_.ring.rank(r).node.load(std::memory_order_relaxed) == node;
         if (is_there && own_.ring.is_joined(r) && !own_.ring.is_asleep(r)) return false;
@@ -99,7 +99,7 @@ bool EngineOutward::is_asleep(unsigned node) const noexcept {
 /// before it. Its own engine stores what it lacks, in the order of its coming.
 bool EngineOutward::has_words_of_users(unsigned node) const noexcept {
     const auto& applied = own_.ring.node(node).applied;
-    for (unsigned r = 0; r < own_.writers; ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         const std::uint64_t end = logs_.users_end(r);
         if (r == own_.rank || end == 0) continue;  // a ring may have many seats
         // (11) - this acquire-load synchronizes-with the release-exchange engine_node.hpp (1)

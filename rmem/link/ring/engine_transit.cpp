@@ -74,7 +74,7 @@ void EngineTransit::begin_turn(bool is_watched) {
     if (is_watched || wire_.has_faults()) return;
     if (own_.time.now() - own_.time.read_ns() <= round) return;  // mostly
     clear_ns_ = own_.time.read_ns() + round;
-    for (unsigned r = 0; r < own_.writers; ++r) {
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
         const EngineLogs::Flights& flights = logs_.flights(r);
         for (auto number = flights.first(); number != flights.end(); ++number)
             clear_ns_ += 2 * busy_ns(profile, flights[number].entry.record.words);
@@ -241,12 +241,12 @@ void EngineTransit::settle(unsigned rank, std::uint64_t come) {
 
 void EngineTransit::settle_held() {
     holds_ = false;
-    for (unsigned r = 0; r < own_.writers; ++r) settle(r, 0);
+    for (unsigned r = 0; r < own_.seats.get(); ++r) settle(r, 0);
 }
 
 void EngineTransit::drop_if_idle() {
     if (wire_.model().next_time_ns() != kNever) return;
-    for (unsigned r = 0; r < own_.writers; ++r) settle(r, logs_.flights(r).end());
+    for (unsigned r = 0; r < own_.seats.get(); ++r) settle(r, logs_.flights(r).end());
 }
 
 std::int64_t EngineTransit::next_due_ns() const noexcept {

@@ -38,10 +38,10 @@ public:
           logs_(logs),
           arrival_(arrival),
           outward_(outward),
-          held_(own.writers) {}
+          held_(own.config.seats()) {}
 
     void restart() {
-        come_.assign(own_.writers, 0);
+        come_.assign(own_.config.seats(), 0);
         holds_ = false;
     }
 

@@ -214,7 +214,7 @@ void RingMemory::run_idly() {
 void RingMemory::tell(std::size_t offset, std::size_t bytes, std::int64_t now) noexcept {
     sleepers_.wake(offset, bytes);
     if (!interrupts().anyone_watches()) return;
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         // relaxed is enough: a rank that has just come applies what it finds
         const std::uint32_t node = ring_.rank(r).node.load(std::memory_order_relaxed);
         if (r == rank_ || node >= ring_.config().nodes || !interrupts().is_watching(node)) continue;
@@ -231,7 +231,7 @@ void RingMemory::tell(std::size_t offset, std::size_t bytes, std::int64_t now) n
 
 /// Wakes the engines of nodes that have not applied the own writes up to there.
 void RingMemory::wake_behind(std::uint64_t position) noexcept {
-    for (unsigned r = 0; r < ring_.config().seats(); ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         // relaxed is enough: one that is woken for nothing lies down again
         const std::uint32_t node = ring_.rank(r).node.load(std::memory_order_relaxed);
         if (r == rank_ || node >= ring_.config().nodes) continue;

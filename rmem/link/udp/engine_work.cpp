@@ -186,7 +186,7 @@ void EngineWork::tell_programs() noexcept {
 void EngineWork::wake_programs() noexcept {
     rest_.call_to_look();
     light_fence();
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         // relaxed is enough: the fence orders this load after the stores before it
         std::uint32_t asked = ring_.attention()[r].load(std::memory_order_relaxed) & kPostsWake;
         if (r == own_rank_) asked &= ~kAttentionSleeping;

@@ -113,7 +113,7 @@ void UdpMemory::take_rank(Membership& member, Deadline deadline) {
     // (7) - this release-store synchronizes-with the acquire-load rmem/link/udp/outbox.cpp (3)
     board_.opened[rank_].store(epoch_, std::memory_order_release);
     announce_membership_change();
-    await_roster(deadline);
+    if (rank_ < ring_.config().ranks) await_roster(deadline);
 }
 
 /// The engine must say that this program is there before anything that it writes leaves: a node

@@ -45,7 +45,7 @@ Company company_of(const Ring& ring, const HostCompany::Rings& rings) {
     Company company;
     company.daemons = daemons_of(ring);
     for (const auto& [name, other] : rings) {
-        for (unsigned r = 0; r < other->config().ranks; ++r) {
+        for (unsigned r = 0; r < other->seats(); ++r) {
             if (other->is_joined(r)) company.ranks.push_back({other, r});
         }
         company.daemons += daemons_of(*other);

@@ -29,7 +29,7 @@ Outbox::Outbox(Ring& ring, Core& core, Tap& tap, Roster& roster, std::optional<u
       roster_(roster),
       node_(ring.own_node()),
       own_rank_(own_rank) {
-    for (unsigned r = 0; r < ring.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring.config().seats(); ++r) {
         logs_.emplace_back(ring.log(r),
                            r == own_rank ? LogReader::Role::engine : LogReader::Role::member);
     }
@@ -111,7 +111,7 @@ void Outbox::find_programs() {
     changes_seen_ = board_.membership_changes.load(std::memory_order_acquire);
     programs_.clear();
     has_clients_ = false;
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         if (!has_opened(r)) continue;
         // relaxed is enough: (3)
         const std::uint64_t begun = board_.begun[r].load(std::memory_order_relaxed);
@@ -141,6 +141,7 @@ void Outbox::write_roster(unsigned rank, const RosterEntry& entry, std::int64_t 
 void Outbox::keep_roster(const std::function<void()>& take_all, std::int64_t now) {
     find_programs();
     if (!core_.is_member()) return;
+    look_after_guests(take_all);
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         const RosterEntry entry = roster_.entry(r);
         const bool is_said = entry.joined && entry.node == node_;
@@ -156,6 +157,22 @@ void Outbox::keep_roster(const std::function<void()>& take_all, std::int64_t now
             if (!is_all) continue;  // no room: the next time
             write_roster(r, {false, node_, entry.incarnation}, now);
         }
+    }
+}
+
+/// Others know nothing of them; what one that has died leaves is sent.
+void Outbox::look_after_guests(const std::function<void()>& take_all) {
+    for (unsigned seat = ring_.config().ranks; seat < ring_.seats(); ++seat) {
+        std::atomic<std::uint32_t>& state = ring_.rank(seat).state;
+        // relaxed is enough, twice: the byte lock decides
+        constexpr auto kJoined = static_cast<std::uint32_t>(RankState::joined);
+        if (state.load(std::memory_order_relaxed) != kJoined || ring_.is_alive(seat)) continue;
+        const bool is_all = send_unsent_of_dead(ring_, seat);
+        take_all();
+        // Unless another has come meanwhile, who sends it.
+        const auto lock = is_all ? ring_.try_lock_rank(seat) : std::nullopt;
+        if (lock)  // relaxed is enough: as above
+            state.store(static_cast<std::uint32_t>(RankState::lost), std::memory_order_relaxed);
     }
 }
 
@@ -325,7 +342,7 @@ void Outbox::begin_incarnation() {
     has_clients_ = false;
     words_done_ = 0;
     completed_ = 0;
-    for (unsigned r = 0; r < logs_.size(); ++r) {
+    for (unsigned r = 0; r < ring_.seats(); ++r) {
         logs_[r].refresh();
         logs_[r].skip_all();
         show_consumed(r, logs_[r].position());

@@ -120,6 +120,7 @@ private:
 
     /// Whether a program has opened as that rank in the node's present incarnation.
     bool has_opened(unsigned rank) const noexcept;
+    void look_after_guests(const std::function<void()>& take_all);
     void write_roster(unsigned rank, const RosterEntry& entry, std::int64_t now);
     std::uint64_t committed(unsigned rank) const noexcept;
     void show_consumed(unsigned rank, std::uint64_t position) noexcept;

@@ -20,6 +20,7 @@ std::atomic<std::uint32_t>& Roster::word(unsigned rank) const noexcept {
 }
 
 RosterEntry Roster::entry(unsigned rank) const noexcept {
+    if (rank >= ring_.config().ranks) return {};
     // relaxed is enough: the engine stored it itself
     return RosterEntry::read(word(rank).load(std::memory_order_relaxed));
 }

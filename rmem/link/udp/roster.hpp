@@ -46,6 +46,7 @@ public:
         RMEM_CHECK(rank < ring_.config().ranks);
         return ring_.config().roster_offset() + rank * kWordBytes;
     }
+    /// Of a guest none: other hosts know nothing of it.
     [[nodiscard]] RosterEntry entry(unsigned rank) const noexcept;
     /// A rank of this node's; its word goes to the others as any other write.
     void store(unsigned rank, const RosterEntry& entry) noexcept;

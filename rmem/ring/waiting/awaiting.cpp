@@ -53,7 +53,7 @@ std::vector<unsigned> missing_nodes(const Ring& ring, unsigned expected) {
     const RingConfig& config = ring.config();
     const unsigned nodes = (expected - 1) * config.nodes / config.ranks + 1;
     std::vector<bool> has_come(config.nodes);
-    for (unsigned rank = 0; rank < config.seats(); ++rank) {
+    for (unsigned rank = 0; rank < ring.seats(); ++rank) {
         if (state_of(ring, rank) == RankState::absent) continue;
         if (const unsigned node = node_of(ring, rank); node < config.nodes) has_come[node] = true;
     }
@@ -88,7 +88,7 @@ bool is_alone(const Ring& ring, unsigned node) noexcept {
     for (unsigned other = 0; other < config.nodes; ++other) {
         if (other != node && is_member(ring, other)) return false;
     }
-    for (unsigned rank = 0; rank < config.seats(); ++rank) {
+    for (unsigned rank = 0; rank < ring.seats(); ++rank) {
         const RankState state = state_of(ring, rank);
         const bool is_there = state == RankState::joined || state == RankState::elsewhere;
         if (is_there && node_of(ring, rank) != node) return false;

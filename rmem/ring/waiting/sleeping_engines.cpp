@@ -39,7 +39,7 @@ void SleepingEngines::wake(unsigned rank) const noexcept {
 }
 
 void SleepingEngines::wake_all_but(unsigned own) const noexcept {
-    for (unsigned rank = 0; rank < ring_.config().seats(); ++rank) {
+    for (unsigned rank = 0; rank < ring_.seats(); ++rank) {
         if (rank == own) continue;
         // relaxed is enough: the caller's fence orders it after the write
         const auto state = ring_.rank(rank).engine.load(std::memory_order_relaxed);

@@ -54,7 +54,7 @@ void WordSleepers::wake(std::size_t offset, std::size_t bytes) const noexcept {
     light_fence();
     const std::uint64_t first = entry_of(offset);
     const std::uint64_t last = entry_of(offset + bytes - kWordBytes);
-    for (unsigned rank = 0; rank < ring_.config().writers(); ++rank) {
+    for (unsigned rank = 0; rank < ring_.seats(); ++rank) {
         // relaxed is enough: the fence orders it after the stores
         const std::uint64_t entry = entries_[rank].load(std::memory_order_relaxed);
         if (entry < first || entry > last) continue;

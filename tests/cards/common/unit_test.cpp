@@ -14,13 +14,17 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace cards {
 namespace {
 
 using rmem::test::Child;
 using rmem::test::RingName;
+using rmem::test::run_in_child;
 using ::testing::HasSubstr;
+
+constexpr int kPrograms = 64;
 
 struct Units : ::testing::Test {
     RingName name;
@@ -66,17 +70,39 @@ TEST_F(Units, a_published_unit_is_the_node_that_its_settings_name) {
     rmem_close(a);
 }
 
-TEST_F(Units, programs_share_a_unit_as_far_as_its_node_has_ranks) {
+TEST_F(Units, handles_take_the_nodes_ranks_and_are_its_guests_then) {
     const PublishedUnit unit(1, settings("1", "4"));
-    rmem_node* const a = expect_open(1);
-    rmem_node* const b = expect_open(1);
-    EXPECT_EQ(rmem_id(a), 1);
-    EXPECT_EQ(rmem_id(b), 1);
-    EXPECT_NE(rmem_rank(a), rmem_rank(b));
-    expect_none(1, RMEM_EBUSY, "rank");
-    rmem_close(a);
-    rmem_close(expect_open(1));
-    rmem_close(b);
+    std::vector<rmem_node*> all;
+    for (int i = 0; i < 2 + kPrograms; ++i) all.push_back(expect_open(1));
+    for (rmem_node* const node : all) EXPECT_EQ(rmem_id(node), 1);
+    EXPECT_EQ(rmem_rank(all[0]), 2);
+    EXPECT_EQ(rmem_rank(all[1]), 3);
+    EXPECT_GT(rmem_rank(all[2]), 3);
+    expect_none(1, RMEM_EBUSY, "64 programs beside its ranks");
+    rmem_close(all[0]);
+    all[0] = expect_open(1);
+    EXPECT_EQ(rmem_rank(all[0]), 2) << "a rank again";
+    for (rmem_node* const node : all) rmem_close(node);
+}
+
+TEST_F(Units, programs_that_are_no_launchers_need_not_say_how_many_they_are) {
+    ::setenv("RMEM_RING", name.get().c_str(), 1);
+    ::setenv("RMEM_NODES", "2", 1);
+    ::setenv("RMEM_RANK", "1", 1);  // as `rmem run` gives it to the program, and its children
+    rmem_node* const first = expect_open(0);
+    EXPECT_EQ(rmem_rank(first), 1);
+    rmem_node* const second = expect_open(0);
+    EXPECT_EQ(rmem_id(second), 1);
+    run_in_child([] {
+        rmem_node* const third = expect_open(0);
+        EXPECT_EQ(rmem_id(third), 1);
+        EXPECT_EQ(rmem_write_word(third, 0x40, 5), RMEM_OK);
+        rmem_close(third);
+    });
+    EXPECT_EQ(rmem_load(first, 0x40), 5U);
+    rmem_close(second);
+    rmem_close(first);
+    for (const char* variable : {"RMEM_RING", "RMEM_NODES", "RMEM_RANK"}) ::unsetenv(variable);
 }
 
 TEST_F(Units, a_unit_that_nobody_keeps_is_none) {
@@ -140,11 +166,11 @@ TEST_F(Units, unit_0_has_all_ranks_of_the_environments_node_unless_it_says_which
     rmem_node* const b = expect_open(0);
     EXPECT_EQ(rmem_rank(a), 2);
     EXPECT_EQ(rmem_rank(b), 3);
-    expect_none(0, RMEM_EBUSY, "rank");
-    rmem_close(b);
     ::setenv("RMEM_RANK", "2", 1);
-    expect_none(0, RMEM_EBUSY, "rank");
-    rmem_close(a);
+    rmem_node* const c = expect_open(0);
+    EXPECT_EQ(rmem_id(c), 1);
+    EXPECT_GT(rmem_rank(c), 3);
+    for (rmem_node* const node : {a, b, c}) rmem_close(node);
     ::unsetenv("RMEM_RANK");
     for (const auto& [variable, value] : variables) ::unsetenv(variable);
 }

@@ -72,36 +72,52 @@ TEST_F(OpeningCards, the_drivers_file_tells_how_many_units_there_are) {
     EXPECT_EQ(std::fopen("/proc/rfm2g", "w"), nullptr);
 }
 
-TEST_F(OpeningCards, a_unit_without_a_free_rank_is_not_opened) {
-    const Card card(0);
-    Child other([] { expect_not_opened("/dev/rfm2g0", RFM2G_NOT_OPEN, "rank"); });
-    EXPECT_EQ(other.wait(), 0);
+TEST_F(OpeningCards, handles_of_threads_and_programs_are_as_many_as_one_likes) {
+    constexpr unsigned kHandles = 62;
+    Card first(0);
+    std::vector<RFM2GHANDLE> more(kHandles);
+    std::vector<std::thread> threads;
+    for (RFM2GHANDLE& handle : more) {
+        threads.emplace_back([&handle] {
+            char path[] = "/dev/rfm2g0";
+            ASSERT_EQ(RFM2gOpen(path, &handle), RFM2G_SUCCESS) << rmem_last_error();
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    Child program([] {
+        const Card another(0);
+        EXPECT_EQ(RFM2gPoke32(another, 128, 9), RFM2G_SUCCESS);
+    });
+    EXPECT_EQ(program.wait(), 0);
+    EXPECT_TRUE(has(first, 128, 9));
+    for (unsigned i = 0; i < kHandles; ++i) {
+        EXPECT_EQ(more[i]->Config.NodeId, 0);
+        EXPECT_EQ(RFM2gPoke32(more[i], 256 + 4 * i, i + 1), RFM2G_SUCCESS);
+        EXPECT_TRUE(has(first, 256 + 4 * i, i + 1)) << i;
+    }
+    for (RFM2GHANDLE& handle : more) EXPECT_EQ(RFM2gClose(&handle), RFM2G_SUCCESS);
 }
 
-TEST_F(OpeningCards, handles_of_one_process_share_its_rank_where_the_node_has_no_other) {
+TEST_F(OpeningCards, handles_of_one_process_wait_by_themselves) {
     Card first(0);
     RFM2GHANDLE second = nullptr;
     char path[] = "/dev/rfm2g0";
     ASSERT_EQ(RFM2gOpen(path, &second), RFM2G_SUCCESS) << rmem_last_error();
-    EXPECT_NE(second, first);
-    EXPECT_EQ(second->Config.NodeId, 0);
-    EXPECT_EQ(RFM2gPoke32(first, 64, 5), RFM2G_SUCCESS);
-    EXPECT_TRUE(has(second, 64, 5));
-    // The wait of one ends with its own handle.
     const RFM2GHANDLE copy = second;
-    const auto waiter = [](RFM2GHANDLE card, RFM2GEVENTTYPE event) {
-        return std::async(std::launch::async,
-                          [=] { return wait(card, event, RFM2G_INFINITE_TIMEOUT).status; });
+    const auto waiter = [](RFM2GHANDLE card) {
+        return std::async(std::launch::async, [=] {
+            return wait(card, RFM2GEVENT_INTR1, RFM2G_INFINITE_TIMEOUT).status;
+        });
     };
-    auto of_first = waiter(first, RFM2GEVENT_INTR1);
-    auto of_second = waiter(copy, RFM2GEVENT_INTR2);
-    for (const RFM2GEVENTTYPE event : {RFM2GEVENT_INTR1, RFM2GEVENT_INTR2}) {
-        EXPECT_TRUE(
-            comes([&] { return wait(first, event, RFM2G_NO_WAIT).status == RFM2G_EVENT_IN_USE; }));
+    auto of_first = waiter(first), of_second = waiter(copy);
+    for (const RFM2GHANDLE card : {RFM2GHANDLE{first}, copy}) {
+        EXPECT_TRUE(comes([&] {
+            return wait(card, RFM2GEVENT_INTR1, RFM2G_NO_WAIT).status == RFM2G_EVENT_IN_USE;
+        }));
     }
+    // The wait of one ends with its own handle.
     EXPECT_EQ(RFM2gClose(&second), RFM2G_SUCCESS);
     EXPECT_EQ(of_second.get(), RFM2G_WAIT_EVENT_CANCELED);
-    EXPECT_TRUE(has(first, 64, 5));
     EXPECT_EQ(RFM2gCancelWaitForEvent(first, RFM2GEVENT_INTR1), RFM2G_SUCCESS);
     EXPECT_EQ(of_first.get(), RFM2G_WAIT_EVENT_CANCELED);
 }

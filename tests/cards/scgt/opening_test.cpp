@@ -52,10 +52,14 @@ TEST_F(OpeningGtCards, a_unit_that_is_not_there_says_how_to_start_one) {
     expect_refused(scgtOpen(0, nullptr), SCGT_BAD_PARAMETER, "null pointer");
 }
 
-TEST_F(OpeningGtCards, a_unit_without_a_free_rank_is_not_opened) {
-    const GtCard card(0);
-    Child other([] { expect_not_opened(0, SCGT_INSUFFICIENT_RESOURCES, "rank"); });
+TEST_F(OpeningGtCards, programs_of_a_unit_need_not_be_counted) {
+    GtCard card(0);
+    Child other([] {
+        GtCard another(0);
+        expect_done(write_word(another, 16, 5));
+    });
     EXPECT_EQ(other.wait(), 0);
+    EXPECT_EQ(word(card, 16), 5U);
 }
 
 TEST_F(OpeningGtCards, a_handle_tells_what_the_card_is) {

@@ -32,14 +32,14 @@ TEST_F(OpeningPlusCards, a_unit_that_is_not_there_says_how_to_start_one) {
     EXPECT_EQ(sp_cfg_read(0), 0);
 }
 
-TEST_F(OpeningPlusCards, a_unit_without_a_free_rank_is_not_opened) {
-    const PlusCard card(0);
+TEST_F(OpeningPlusCards, programs_of_a_unit_need_not_be_counted) {
+    const Peer peer(0);
     Child other([] {
-        ::testing::internal::CaptureStderr();
-        EXPECT_EQ(sp_scram_init(0), -4);
-        EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("rank"));
+        const PlusCard another(0);
+        EXPECT_EQ(write_word(16, 5), 0);
     });
     EXPECT_EQ(other.wait(), 0);
+    EXPECT_TRUE(has(peer, 16, 5));
 }
 
 TEST_F(OpeningPlusCards, registers_and_memory_are_mapped_each_by_itself) {

@@ -171,6 +171,16 @@ TEST_F(EnvironmentTest, each_malformed_variable_is_named_with_what_was_found) {
     }
 }
 
+TEST_F(EnvironmentTest, a_guest_is_at_a_node_and_no_rank) {
+    set({{"RMEM_RANK", "guest"}, {"RMEM_RANKS", "4"}, {"RMEM_NODE", "3"}});
+    EXPECT_EQ(member().rank, Member::kGuest);
+    EXPECT_EQ(member().node, 3U);
+    ::unsetenv("RMEM_NODE");
+    EXPECT_THAT(refused(Errc::bad_environment, [] { member(); }), HasSubstr("set RMEM_NODE"));
+    set({{"RMEM_RANKS", "4"}, {"RMEM_NODES", "1"}});
+    EXPECT_EQ(member().node, 0U);
+}
+
 TEST_F(EnvironmentTest, a_rank_outside_the_ring_is_refused) {
     set({{"RMEM_RANKS", "4"}, {"RMEM_RANK", "4"}});
     refused(Errc::bad_rank, [] { member(); });

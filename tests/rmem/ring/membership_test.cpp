@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings that stay when their members have left, and the seat beside the ranks.
+// Rings that stay when their members have left.
 #include "rmem/ring/membership.hpp"
 
 #include "rmem/node.hpp"
@@ -134,50 +134,6 @@ TEST(StayingRingOfOneBank, keeps_its_memory_until_it_is_told_to_go) {
     EXPECT_EQ(Node(config, {1, 1}).load(0x40), 7U);
     Ring::attach(name.get())->set_stays(false);
     EXPECT_FALSE(name.exists());
-}
-
-TEST(OperatorsSeat, writes_into_a_ring_of_which_all_ranks_are_taken) {
-    for (const char* timing : {"none", "gt200"}) {
-        const RingName name;
-        const auto ring = open(config_of(name, LinkKind::ring, timing));
-        Node a(ring, {0, 0}), b(ring, {1, 1});
-        b.watch(0x40, 4);
-        {
-            Node from_outside(ring, {2, 0});
-            write(from_outside, 0x40, 7);
-            refused(Errc::rank_taken, [&] { Node(ring, {2, 1}); });
-        }
-        EXPECT_EQ(a.load(0x40), 7U) << "the node that it wrote as";
-        EXPECT_EQ(b.load(0x40), 7U);
-        const auto interrupt = b.next_interrupt(Deadline::in(kPatienceNs));
-        ASSERT_TRUE(interrupt);
-        EXPECT_EQ(interrupt->origin, 0U);
-        EXPECT_EQ(ring->joined_ranks(), 2U) << "it is no rank";
-    }
-}
-
-TEST(OperatorsSeat, is_there_on_link_ring_alone) {
-    const RingName name;
-    const auto ring = open(config_of(name, LinkKind::direct));
-    refused(Errc::bad_rank, [&] { Node(ring, {2, 0}); });
-    const RingName other;
-    const auto banks = open(config_of(other, LinkKind::ring));
-    refused(Errc::bad_rank, [&] { Node(banks, {3, 0}); });
-}
-
-TEST(OperatorsSeat, is_there_beside_as_many_ranks_as_a_ring_can_have) {
-    const RingName name;
-    RingConfig config = config_of(name, LinkKind::ring);
-    config.ranks = kMaxRanks;
-    const auto ring = open(config);
-    Node last(ring, {kMaxRanks - 1, 1});
-    last.watch(0x40, 4);
-    Node from_outside(ring, {kMaxRanks, 0});
-    write(from_outside, 0x40, 7);
-    EXPECT_EQ(last.load(0x40), 7U);
-    const auto interrupt = last.next_interrupt(Deadline::in(kPatienceNs));
-    ASSERT_TRUE(interrupt);
-    EXPECT_EQ(interrupt->value, 7U);
 }
 
 }  // namespace

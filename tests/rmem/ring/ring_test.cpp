@@ -103,20 +103,24 @@ TEST_F(RingTest, the_parts_of_a_segment_do_not_overlap) {
         large.link = link;
         const SegmentLayout layout(large);
         EXPECT_LE(layout.attention + kMaxRanks * 4, layout.ranks);
-        EXPECT_LE(layout.ranks + large.seats() * sizeof(RankSlot), layout.nodes);
+        EXPECT_LE(layout.ranks + large.ranks * sizeof(RankSlot), layout.nodes);
         EXPECT_LT(layout.nodes, layout.log_headers);
         EXPECT_LE(layout.log_headers, layout.logs);
-        const std::size_t logs_end = layout.logs + large.writers() * layout.log_stride;
+        const std::size_t logs_end = layout.logs + large.ranks * layout.log_stride;
         EXPECT_LE(logs_end, layout.interrupts);
         EXPECT_LE(logs_end, layout.banks);
         EXPECT_LE(layout.banks + large.banks() * layout.bank_stride, layout.total);
         EXPECT_LE(layout.interrupts + large.nodes * layout.interrupt_stride,
-                  link == LinkKind::direct ? layout.banks : layout.total + layout.bank_stride);
+                  link == LinkKind::direct ? layout.banks : layout.twins + layout.bank_stride);
         EXPECT_GE(layout.bank_stride, large.bank_bytes());
         EXPECT_EQ(layout.twins, layout.reserved) << "which have memory while they are kept";
         EXPECT_LE(layout.banks + large.bank_bytes(), layout.twins);
         const bool has_twins = link != LinkKind::direct;
-        EXPECT_EQ(layout.total - layout.twins, has_twins ? large.nodes * layout.twin_stride : 0);
+        EXPECT_EQ(layout.guests - layout.twins, has_twins ? large.nodes * layout.twin_stride : 0);
+        const unsigned guests = large.seats() - large.ranks;
+        EXPECT_EQ(guests, kMaxGuests) << "in a ring with that many nodes";
+        EXPECT_LE(layout.guests + guests * sizeof(RankSlot), layout.guest_logs);
+        EXPECT_EQ(layout.total - layout.guest_logs, has_twins ? guests * kClientLogBytes : 0);
         EXPECT_EQ(layout.twin_stride >= large.user_bytes, has_twins);
     }
 }

@@ -50,7 +50,7 @@ look() { scripts/lab exec "$1" --name "$name" -- "$rmem" "${@:2}"; }
 both_hear() { hears 0 1 && hears 1 0; }
 # hears <from> <to>: a word of its own arrives.
 hears() {
-    look "$1" poke "networks@$1" "$(($1 * 64))" $((++count)) --as-rank "$1" || return 1
+    look "$1" poke "networks@$1" "$(($1 * 64))" $((++count)) || return 1
     local tries
     for ((tries = 0; tries < 10; ++tries)); do
         [[ $(look "$2" peek "networks@$2" "$(($1 * 64))") != "$count" ]] || return 0

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem peek`, `poke`, `dump` and `watch`.
 
+#include "rmem/node.hpp"
 #include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/ring.hpp"
+#include "rmem/ring/waiting/word_sleepers.hpp"
 #include "tests/support/tool.hpp"
 
 #include <gmock/gmock.h>
@@ -10,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace rmem::test {
 namespace {
@@ -112,12 +116,11 @@ TEST_F(Memory, raises_interrupts_as_a_write_of_a_node) {
 }
 
 TEST_F(Memory, wakes_ranks_that_sleep) {
-    const Membership member(ring_, {1, 1});
-    // relaxed is enough: another process looks at it, after this one has started it
-    ring_->attention()[1].store(1, std::memory_order_relaxed);
-    const auto before = ring_->rank(1).wake.load(std::memory_order_relaxed);  // enough: as above
+    Node node(ring_, {1, 1});
+    std::thread sleeper([&] { EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kPatienceNs)), 1U); });
+    while (ring_->sleeper_counts().all == 0) std::this_thread::yield();
     poke("0", {"1"});
-    EXPECT_NE(ring_->rank(1).wake.load(std::memory_order_relaxed), before);  // enough: it has ended
+    sleeper.join();
 }
 
 TEST_F(Memory, dumps_with_repeated_lines_folded) {
@@ -216,17 +219,13 @@ TEST_F(MemoryOfReplicas, shows_each_nodes_own_bank) {
 TEST_F(MemoryOfReplicas, pokes_without_a_rank_into_all_banks) {
     EXPECT_EQ(poke("8", {"1"}).code, 0);
     EXPECT_EQ(peek("8", {"--node", "1"}).out, "1\n");
-    expect_err(poke("8", {"1", "--as-rank", "99"}), 1, {"[bad-rank]"});
 }
 
-TEST_F(MemoryOfReplicas, pokes_as_a_rank_that_is_free) {
-    const Ran ran = poke("8", {"43", "--node", "1", "--as-rank", "1"});
+TEST_F(MemoryOfReplicas, pokes_as_a_guest_of_a_node) {
+    Node node(ring_, {1, 1});
+    const Ran ran = poke("8", {"43", "--node", "1"});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(peek("8", {"--node", "1"}).out, "43\n");
-
-    const Membership member(ring_, {1, 1});
-    expect_err(poke("8", {"44", "--node", "1", "--as-rank", "1"}), 1,
-               {"rank-taken", "--as-rank", "free are 0"});
+    EXPECT_EQ(node.load(8), 43U);
 }
 
 }  // namespace
