@@ -132,24 +132,41 @@ void rmem_write_word_c(benchmark::State& state, const char* link) {
 BENCHMARK_CAPTURE(rmem_write_word_c, direct, "direct");
 BENCHMARK_CAPTURE(rmem_write_word_c, ring, "ring");
 
+/// A call ends a run of stores.
+[[gnu::noinline]] void elsewhere() {
+    asm volatile("");
+}
+
 void store(benchmark::State& state, const char* link) {
     const Nodes nodes(link);
     std::uint32_t value = 0;
-    for (auto _ : state) nodes.word()[16] = ++value;
+    for (auto _ : state) {
+        nodes.word()[16] = ++value;
+        elsewhere();
+    }
 }
 BENCHMARK_CAPTURE(store, direct, "direct");
 BENCHMARK_CAPTURE(store, ring, "ring");
+BENCHMARK_CAPTURE(store, udp, "udp");
 
-/// Sixteen stores, one after the other in the code.
-void sixteen_stores(benchmark::State& state) {
-    const Nodes nodes("ring");
-    volatile std::uint32_t* const to = nodes.word();
-    for (auto _ : state) {
-#pragma GCC unroll 16
-        for (std::uint32_t i = 0; i < 16; ++i) to[i] = 1 + i % 8;
+/// A program fills its memory, word by word.
+void fill(benchmark::State& state, const char* link, const char* timing) {
+    ::setenv("RMEM_TIMING", timing, 1);
+    {
+        const Nodes nodes(link);
+        volatile std::uint32_t* const to = nodes.word();
+        std::uint32_t value = 0;
+        for (auto _ : state) {
+            ++value;
+            for (std::size_t i = 0; i < kBytes / sizeof value; ++i) to[i] = value;
+        }
     }
+    ::unsetenv("RMEM_TIMING");
+    state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(kBytes));
 }
-BENCHMARK(sixteen_stores);
+BENCHMARK_CAPTURE(fill, ring, "ring", "none");
+BENCHMARK_CAPTURE(fill, ring_gt200, "ring", "gt200");
+BENCHMARK_CAPTURE(fill, udp, "udp", "none");
 
 #if defined(__x86_64__)
 /// Of an instruction that the handler does not know.

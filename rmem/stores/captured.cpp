@@ -30,6 +30,7 @@ CapturedStores::CapturedStores(Card& card, StoresMode mode)
       mode_(mode),
       bank_(card.bank()),
       counters_(card.ring()->rank(card.member().rank).link),
+      gathers_(card.ring()->config().is_remote()),
       captured_(counters_.values[static_cast<std::size_t>(LinkCounter::stores_captured)]) {
     // Another thread that stores ends what the node's thread sleeps in.
     lock_.on_wait(
@@ -57,25 +58,30 @@ void CapturedStores::put(std::size_t offset, const void* from, std::size_t bytes
 }
 
 void CapturedStores::end() noexcept {
+    is_in_run_ = false;
+    if (std::exchange(is_uncommitted_, false)) card_.commit();
     if (!std::exchange(is_inside_call_, false)) leave(grip_);
 }
 
 void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {
     if (bytes == 0) return;  // a part of no bytes means all of the word
     captured_.add();
-    if (const std::size_t inside = offset % kWordBytes; inside + bytes <= kWordBytes) [[likely]] {
+    const std::size_t inside = offset % kWordBytes;
+    const bool leaves = !std::exchange(is_in_run_, gathers_);
+    if (leaves && inside + bytes <= kWordBytes) [[likely]] {
         const WordPart part = part_of_word(inside, bytes);
         if (card_.write_at_once(offset - inside, word_with(from, inside, bytes), part)) [[likely]]
             return;
     }
     if (!await_room(bytes + kCompletedBytes)) return keep_here(offset, from, bytes);
     write_bytes(card_, offset, from, bytes);
-    card_.commit();
+    leaves ? card_.commit() : void(is_uncommitted_ = true);
 }
 
 /// False: there will be none.
 bool CapturedStores::await_room(std::size_t bytes) noexcept {
     if (card_.room(bytes)) return true;
+    if (std::exchange(is_uncommitted_, false)) card_.commit();
     counters_.add(LinkCounter::stores_held_off);
     for (unsigned tries = 1; card_.is_member(); ++tries) {
         card_.poll();

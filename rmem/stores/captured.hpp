@@ -98,10 +98,13 @@ private:
     const StoresMode mode_;
     std::byte* const bank_;
     Counters& counters_;
+    const bool gathers_;   ///< what comes behind the first store of a run leaves with its end
     Counter<>& captured_;  ///< of them
     BiasedLock lock_;
     BiasedLock::Grip grip_{};      ///< of the thread that stores
     bool is_inside_call_ = false;  ///< that is a signal handler, inside a call of the node
+    bool is_in_run_ = false;       ///< where it gathers: something was stored since begin()
+    bool is_uncommitted_ = false;
     std::array<Deferred, 64> deferred_;
     std::atomic<std::size_t> deferred_head_{0};  ///< sent: changed by the thread inside
     std::atomic<std::size_t> deferred_tail_{0};  ///< stored: by handlers on it

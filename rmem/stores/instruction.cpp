@@ -3,7 +3,9 @@
 
 #if defined(__x86_64__)
 
-#include <Zydis/Zydis.h>
+#include "rmem/base/limits.hpp"
+#include "rmem/stores/decoded.hpp"
+
 #include <cpuid.h>
 
 #include <algorithm>
@@ -16,80 +18,8 @@ namespace rmem::stores {
 
 namespace {
 
-constexpr unsigned kRsp = 4, kRsi = 6, kRdi = 7, kRcx = 1, kRax = 0;
 constexpr std::uint64_t kZeroFlag = 1U << 6, kDirectionFlag = 1U << 10;
 constexpr std::size_t kStringChunk = 1024;  ///< of a string instruction, at a time
-constexpr std::size_t kLineBytes = 64;
-constexpr unsigned kNoGeneral = 16;
-
-// ---- General registers
-
-/// The number of the register that this is, or is a part of; kNoGeneral for others.
-unsigned number_of(ZydisRegister reg) noexcept {
-    switch (ZydisRegisterGetClass(reg)) {
-        case ZYDIS_REGCLASS_GPR8:
-        case ZYDIS_REGCLASS_GPR16:
-        case ZYDIS_REGCLASS_GPR32:
-        case ZYDIS_REGCLASS_GPR64:
-            return static_cast<unsigned>(ZydisRegisterGetId(
-                ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)));
-        default: return kNoGeneral;
-    }
-}
-
-std::uint64_t value_of(const Registers& registers, ZydisRegister reg) noexcept {
-    return registers.general[number_of(reg)];
-}
-
-// ---- The instruction
-
-struct Decoded {
-    ZydisDecodedInstruction in;
-    std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
-
-    const ZydisDecodedOperand& operator[](std::size_t i) const noexcept { return operands[i]; }
-};
-
-const ZydisDecoder& decoder() noexcept {
-    static const ZydisDecoder made = [] {
-        ZydisDecoder decoder;
-        ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-        return decoder;
-    }();
-    return made;
-}
-
-bool is_written(const ZydisDecodedOperand& operand) noexcept {
-    return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-}
-
-/// Which of the operands is stored to; none: nothing is.
-const ZydisDecodedOperand* stored_to(const Decoded& decoded) noexcept {
-    for (std::size_t i = 0; i < decoded.in.operand_count; ++i) {
-        const ZydisDecodedOperand& operand = decoded[i];
-        if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && is_written(operand)) return &operand;
-    }
-    return nullptr;
-}
-
-/// The address without the index of a vector.
-std::optional<std::uint64_t> address_of(const Decoded& decoded, const ZydisDecodedOperandMem& place,
-                                        const Registers& registers) noexcept {
-    if (place.segment == ZYDIS_REGISTER_FS || place.segment == ZYDIS_REGISTER_GS)
-        return std::nullopt;  // a thread's own storage is no view
-    std::uint64_t address = static_cast<std::uint64_t>(place.disp.value);
-    if (place.base == ZYDIS_REGISTER_RIP) {
-        address += registers.next + decoded.in.length;
-    } else if (place.base != ZYDIS_REGISTER_NONE) {
-        if (number_of(place.base) == kNoGeneral) return std::nullopt;
-        address += value_of(registers, place.base);
-    }
-    if (place.index != ZYDIS_REGISTER_NONE && number_of(place.index) != kNoGeneral) {
-        address += value_of(registers, place.index) * place.scale;
-    }
-    if (decoded.in.address_width == 32) address &= 0xFFFF'FFFF;
-    return address;
-}
 
 // ---- Strings
 
@@ -119,7 +49,7 @@ Outcome perform_string(const Decoded& decoded, Registers& registers,
         prefixes, prefixes + decoded.in.raw.prefix_count,
         [](const auto& prefix) { return prefix.value == 0xF2 || prefix.value == 0xF3; });
     const bool is_downwards = (registers.flags & kDirectionFlag) != 0;
-    const std::size_t size = stored_to(decoded)->size / 8;
+    const std::size_t size = decoded.stored->size / 8;
     const std::uint64_t stride = is_downwards ? std::uint64_t{0} - size : size;
     std::uint64_t& to = registers.general[kRdi];
     std::uint64_t& from = registers.general[kRsi];
@@ -169,133 +99,6 @@ std::uint64_t displacement(const Decoded& decoded, const ZydisDecodedOperand& pl
     // The address is one of after the pop.
     const bool pops = decoded.in.mnemonic == ZYDIS_MNEMONIC_POP;
     return pops && number_of(place.mem.base) == kRsp ? static_cast<std::uint64_t>(size) : 0;
-}
-
-// ---- A copy that stores elsewhere
-
-/// A copy of the instruction, and the register by which it finds the other place.
-struct Copy {
-    std::array<std::byte, Slot::kLongestInstruction> bytes;
-    std::size_t length = 0;
-    unsigned by = kNoGeneral;  ///< none: the place is in the code
-
-    void add(std::byte byte) noexcept { bytes[length++] = byte; }
-    [[nodiscard]] std::span<const std::byte> code() const noexcept {
-        return std::span(bytes).first(length);
-    }
-};
-
-/// One of the registers of the first eight that can be a base alone, and that the instruction has
-/// nothing to do with, but for the address that is not needed any more.
-unsigned free_register(const Decoded& decoded, const ZydisDecodedOperand& place,
-                       bool keeps_index) noexcept {
-    unsigned used = keeps_index ? 1U << number_of(place.mem.index) : 0;
-    for (std::size_t i = 0; i < decoded.in.operand_count; ++i) {
-        const ZydisDecodedOperand& operand = decoded[i];
-        if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {
-            used |= 1U << number_of(operand.reg.value);
-        } else if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && &operand != &place) {
-            used |= 1U << number_of(operand.mem.base) | 1U << number_of(operand.mem.index);
-        }
-    }
-    for (const unsigned number : {kRsi, kRdi, kRax, kRcx, 2U, 3U}) {
-        if ((used >> number & 1) == 0) return number;
-    }
-    return kNoGeneral;
-}
-
-/// With a register alone as its address, or (`keeps_index`) with one in place of its base.
-std::optional<Copy> copy_of(std::span<const std::byte> code, const Decoded& decoded,
-                            const ZydisDecodedOperand& place, bool keeps_index) noexcept {
-    const auto& raw = decoded.in.raw;
-    Copy copy;
-    if (place.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN || raw.modrm.offset == 0) {
-        if (decoded.in.address_width != 64) return std::nullopt;
-        std::copy_n(code.begin(), decoded.in.length, copy.bytes.begin());
-        copy.length = decoded.in.length;
-        if (place.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
-            copy.by = number_of(place.mem.base);
-        // By a register, but not the stack's, as the copy has another stack; or by a whole address.
-        const bool is_known = copy.by == kNoGeneral ? raw.disp.size == 64 : copy.by != kRsp;
-        return is_known ? std::optional(copy) : std::nullopt;
-    }
-    copy.by = free_register(decoded, place, keeps_index);
-    if (copy.by == kNoGeneral) return std::nullopt;
-    const auto base = static_cast<std::byte>(copy.by);
-    constexpr std::byte kAddressSize{0x67};
-    const bool has_rex = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_REX) != 0;
-    const bool has_vex = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_VEX) != 0;
-    const bool has_evex = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_EVEX) != 0;
-    const bool has_xop = (decoded.in.attributes & ZYDIS_ATTRIB_HAS_XOP) != 0;
-    // Where the first bits of index and base are, negated in all but REX.
-    const std::size_t bits_at = has_evex                       ? raw.evex.offset + 1U
-                                : has_xop                      ? raw.xop.offset + 1U
-                                : has_vex && raw.vex.size == 3 ? raw.vex.offset + 1U
-                                                               : code.size();
-    const std::byte bits{static_cast<unsigned char>(keeps_index ? 0x20 : 0x60)};
-    for (std::size_t i = 0; i < raw.modrm.offset; ++i) {
-        if (i < raw.prefix_count && code[i] == kAddressSize) continue;
-        std::byte byte = code[i];
-        if (i == bits_at) byte |= bits;
-        if (has_rex && i == raw.rex.offset) byte &= ~(bits >> 5);
-        copy.add(byte);
-    }
-    const std::byte reg = code[raw.modrm.offset] & std::byte{0x38};
-    if (keeps_index) {
-        copy.add(reg | std::byte{4});
-        copy.add((code[raw.sib.offset] & std::byte{0xF8}) | base);
-    } else {
-        copy.add(reg | base);
-    }
-    for (std::size_t i = raw.imm[0].size != 0 ? raw.imm[0].offset : decoded.in.length;
-         i < decoded.in.length; ++i)
-        copy.add(code[i]);
-    return copy;
-}
-
-/// Executes the copy, which stores to `place`.
-void run(Copy copy, std::uint64_t place, Registers& registers, Slot& slot, ImageUse use) noexcept {
-    if (copy.by == kNoGeneral) {
-        std::memcpy(copy.bytes.data() + copy.length - sizeof place, &place, sizeof place);
-        return slot.run(copy.code(), registers, use);
-    }
-    std::uint64_t& by = registers.general[copy.by];
-    const std::uint64_t own = std::exchange(by, place);
-    slot.run(copy.code(), registers, use);
-    by = own;
-}
-
-bool is_general(const ZydisDecodedOperand& operand) noexcept {
-    switch (ZydisRegisterGetClass(operand.reg.value)) {
-        case ZYDIS_REGCLASS_INVALID:
-        case ZYDIS_REGCLASS_FLAGS:
-        case ZYDIS_REGCLASS_IP:
-        case ZYDIS_REGCLASS_SEGMENT: return true;
-        default: return number_of(operand.reg.value) != kNoGeneral;
-    }
-}
-
-/// Loading and storing the image takes time, so most stores do what they need of it.
-ImageUse image_use(const Decoded& decoded) noexcept {
-    switch (decoded.in.meta.isa_ext) {
-        case ZYDIS_ISA_EXT_BASE:
-        case ZYDIS_ISA_EXT_LONGMODE:
-        case ZYDIS_ISA_EXT_MOVBE:
-        case ZYDIS_ISA_EXT_MOVDIR: return ImageUse::none;
-        case ZYDIS_ISA_EXT_MMX: return ImageUse::change;
-        default: break;
-    }
-    // They may raise flags in a status word.
-    if (decoded.in.meta.category == ZYDIS_CATEGORY_CONVERT ||
-        decoded.in.meta.category == ZYDIS_CATEGORY_X87_ALU)
-        return ImageUse::change;
-    for (std::size_t i = 0; i < decoded.in.operand_count; ++i) {
-        const ZydisDecodedOperand& operand = decoded[i];
-        if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && is_written(operand) &&
-            !is_general(operand))
-            return ImageUse::change;
-    }
-    return ImageUse::read;
 }
 
 bool saves_image(const Decoded& decoded) noexcept {
@@ -422,11 +225,10 @@ void store_by(std::initializer_list<unsigned char> instruction, std::byte* to, R
 }
 
 /// Executes an instruction on the bank, and takes what it has stored to these places, in turn.
-bool perform_in_bank(std::span<const std::byte> code, const Decoded& decoded,
-                     const ZydisDecodedOperand& place, std::uint64_t base,
+bool perform_in_bank(const Decoded& decoded, const ZydisDecodedOperand& place, std::uint64_t base,
                      std::span<const std::uint64_t> places, std::size_t size, Registers& registers,
                      Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
-    const auto copy = copy_of(code, decoded, place, true);
+    const auto copy = copy_of(decoded, place, true);
     const auto is_inside = [&](std::uint64_t at) { return destination.covers(at, size); };
     if (!copy || !std::all_of(places.begin(), places.end(), is_inside)) return false;
     run(*copy, base + distance, registers, slot, ImageUse::change);
@@ -436,9 +238,9 @@ bool perform_in_bank(std::span<const std::byte> code, const Decoded& decoded,
 }
 
 /// One element to each address.
-bool perform_scatter(std::span<const std::byte> code, const Decoded& decoded,
-                     const ZydisDecodedOperand& place, std::uint64_t base, Registers& registers,
-                     Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
+bool perform_scatter(const Decoded& decoded, const ZydisDecodedOperand& place, std::uint64_t base,
+                     Registers& registers, Destination& destination, Slot& slot,
+                     std::uint64_t distance) noexcept {
     const bool has_wide_indices = decoded.in.mnemonic == ZYDIS_MNEMONIC_VSCATTERQPS ||
                                   decoded.in.mnemonic == ZYDIS_MNEMONIC_VSCATTERQPD ||
                                   decoded.in.mnemonic == ZYDIS_MNEMONIC_VPSCATTERQD ||
@@ -472,14 +274,14 @@ bool perform_scatter(std::span<const std::byte> code, const Decoded& decoded,
         if ((is_chosen >> i & 1) != 0)
             places[all++] = base + static_cast<std::uint64_t>(of) * place.mem.scale;
     }
-    return perform_in_bank(code, decoded, place, base, std::span(places).first(all), size,
-                           registers, destination, slot, distance);
+    return perform_in_bank(decoded, place, base, std::span(places).first(all), size, registers,
+                           destination, slot, distance);
 }
 
 /// A row to each address.
-bool perform_tile(std::span<const std::byte> code, const Decoded& decoded,
-                  const ZydisDecodedOperand& place, std::uint64_t address, Registers& registers,
-                  Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
+bool perform_tile(const Decoded& decoded, const ZydisDecodedOperand& place, std::uint64_t address,
+                  Registers& registers, Destination& destination, Slot& slot,
+                  std::uint64_t distance) noexcept {
     struct Config {
         std::uint8_t palette, first_row, unused[14];
         std::uint16_t row_bytes[16];
@@ -497,7 +299,7 @@ bool perform_tile(std::span<const std::byte> code, const Decoded& decoded,
     std::size_t all = 0;
     for (std::size_t row = config.first_row; row < config.rows[tile]; ++row)
         places[all++] = base + row * stride;
-    return perform_in_bank(code, decoded, place, base, std::span(places).first(all),
+    return perform_in_bank(decoded, place, base, std::span(places).first(all),
                            config.row_bytes[tile], registers, destination, slot, distance);
 }
 
@@ -512,12 +314,11 @@ Outcome store_line(std::uint64_t address, std::optional<std::uint64_t> from,
     return Outcome::performed;
 }
 
-Outcome perform_decoded(std::span<const std::byte> code, const Decoded& decoded, bool is_next,
-                        Registers& registers, Destination& destination, Slot& slot,
-                        std::uint64_t distance) noexcept {
+Outcome perform_decoded(const Decoded& decoded, bool is_next, Registers& registers,
+                        Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
     if (decoded.in.mnemonic == ZYDIS_MNEMONIC_CLZERO)
         return store_line(registers.general[kRax] & ~(kLineBytes - 1), {}, destination);
-    const ZydisDecodedOperand* const place = stored_to(decoded);
+    const ZydisDecodedOperand* const place = decoded.stored;
     if (place == nullptr) return Outcome::unknown;
     auto address = address_of(decoded, place->mem, registers);
     if (!address) return Outcome::unknown;
@@ -528,15 +329,15 @@ Outcome perform_decoded(std::span<const std::byte> code, const Decoded& decoded,
     const bool is_scatter = place->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
     if (is_scatter || decoded.in.mnemonic == ZYDIS_MNEMONIC_TILESTORED) {
         const auto perform_many = is_scatter ? perform_scatter : perform_tile;
-        const bool is_done = !is_next && perform_many(code, decoded, *place, *address, registers,
+        const bool is_done = !is_next && perform_many(decoded, *place, *address, registers,
                                                       destination, slot, distance);
         return is_done ? Outcome::performed : Outcome::unknown;
     }
     const std::uint64_t bits = displacement(decoded, *place, registers);
     *address += bits;
     const std::size_t size = size_of(decoded, *place);
-    const ImageUse use = image_use(decoded);
-    const auto copy = copy_of(code, decoded, *place, false);
+    const ImageUse use = decoded.use;
+    const auto& copy = decoded.copy;
     if (!copy || size == 0 || size > Slot::kStageBytes - kLineBytes ||
         may_fault(decoded, registers, is_next, *address, size, use))
         return Outcome::unknown;
@@ -548,16 +349,12 @@ Outcome perform_decoded(std::span<const std::byte> code, const Decoded& decoded,
 
 }  // namespace
 
-Outcome perform(std::span<const std::byte> code, bool is_next, Registers& registers,
+Outcome perform(const Decoded& decoded, bool is_next, Registers& registers,
                 Destination& destination, Slot& slot, std::uint64_t distance) noexcept {
-    Decoded decoded;
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), code.data(), code.size(), &decoded.in,
-                                             decoded.operands.data())))
-        return Outcome::unknown;
     if (decoded.in.meta.category == ZYDIS_CATEGORY_STRINGOP)
         return perform_string(decoded, registers, destination);
     const Outcome outcome =
-        perform_decoded(code, decoded, is_next, registers, destination, slot, distance);
+        perform_decoded(decoded, is_next, registers, destination, slot, distance);
     if (outcome == Outcome::performed) registers.next += decoded.in.length;
     return outcome;
 }

@@ -14,6 +14,11 @@
 /// places, are executed on the bank, and are taken from there. Strings are copied and filled piece
 /// by piece.
 ///
+/// Stores come in runs, and a fault for each takes long. So what stands between two stores of a
+/// loop is executed in the same way (`step`), as far as that needs registers, the thread's stack
+/// and memory outside the view; what the program does next is never anything else than what the
+/// processor would do.
+///
 /// Thread safety: functions of their arguments. They allocate nothing and throw nothing, since they
 ///   run in a signal handler.
 /// Trust: the instruction is the program's own. Where it stores is asked of the Destination, before
@@ -27,6 +32,8 @@
 #include <span>
 
 namespace rmem::stores {
+
+struct Decoded;  // rmem/stores/decodings.hpp
 
 /// Where a program's stores go.
 class Destination {
@@ -52,8 +59,13 @@ enum class Outcome {
 /// The instruction that `code` begins with, before which the program stands. `is_next`: the
 /// processor has not begun it yet, and may have to refuse it. `distance`: from the view to where
 /// the same memory can be written.
-[[nodiscard]] RMEM_API Outcome perform(std::span<const std::byte> code, bool is_next,
-                                       Registers& registers, Destination& destination, Slot& slot,
+[[nodiscard]] RMEM_API Outcome perform(const Decoded& decoded, bool is_next, Registers& registers,
+                                       Destination& destination, Slot& slot,
                                        std::uint64_t distance) noexcept;
+
+/// One that stores nothing into the view, and cannot fail. False: nothing was changed, since it may
+/// be another one, or what waits for something in the view.
+[[nodiscard]] RMEM_API bool step(const Decoded& decoded, Registers& registers,
+                                 const Destination& destination, Slot& slot) noexcept;
 
 }  // namespace rmem::stores

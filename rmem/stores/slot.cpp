@@ -18,7 +18,7 @@
 asm(R"(
     .pushsection .rodata
     .local rmem_slot_code, rmem_slot_place, rmem_slot_end
-    .set rmem_slot_data, rmem_slot_code + 16384
+    .set rmem_slot_data, rmem_slot_code + 65536
 rmem_slot_code:
     push %rbx
     push %rbp
@@ -86,12 +86,11 @@ namespace rmem::stores {
 
 namespace {
 
-constexpr std::size_t kCopies = 32, kStride = 512;
-constexpr std::size_t kCodeBytes = kCopies * kStride;  // and as many of data
+constexpr std::size_t kStride = 512;
+constexpr std::size_t kCodeBytes = Slot::kCopies * kStride;  // and as many of data
 constexpr std::size_t kAllBytes = 2 * kCodeBytes + 2 * Slot::kStageBytes;
 constexpr std::uint64_t kArithmeticFlags = 0x8D5;  // what an instruction of a program goes by
 constexpr std::uint64_t kHandlersFlags = 0x202;    // and never its alignment checks
-constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15;
 constexpr std::uint64_t kProtectionKeys = 1U << 9;
 
 /// Of a copy.
@@ -154,18 +153,15 @@ std::byte* Slot::stage(unsigned which) const noexcept {
     return code_ + 2 * kCodeBytes + which * kStageBytes;
 }
 
-void Slot::run(std::span<const std::byte> code, Registers& registers, ImageUse use) noexcept {
-    RMEM_CHECK(!code.empty() && code.size() <= kLongestInstruction);
+void Slot::run(std::size_t copy, std::span<const std::byte> code, Registers& registers,
+               ImageUse use) noexcept {
+    RMEM_CHECK(copy < kCopies && !code.empty() && code.size() <= kLongestInstruction);
     std::array<std::byte, kLongestInstruction> padded;
     padded.fill(std::byte{0x90});
     std::copy(code.begin(), code.end(), padded.begin());
-    std::uint64_t hash = 0;
-    for (const std::byte byte : code) hash = (hash + std::to_integer<unsigned>(byte)) * kMix;
-    const std::size_t at = (hash >> 32) % kCopies * kStride;
-    // A processor that finds its code written forgets what it has made of it, which takes longer
-    // than all else here: instructions come again.
+    const std::size_t at = copy * kStride;
     std::byte* const place = writable_code_ + at + (kSlotPlace - kSlotCode);
-    if (!std::equal(padded.begin(), padded.end(), place))
+    if (std::memcmp(padded.data(), place, padded.size()) != 0)
         std::copy(padded.begin(), padded.end(), place);
     Data& data = *reinterpret_cast<Data*>(code_ + kCodeBytes + at);
     data.general = registers.general;

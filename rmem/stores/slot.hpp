@@ -39,6 +39,8 @@ class RMEM_API Slot {
 public:
     static constexpr std::size_t kLongestInstruction = 15;
     static constexpr std::size_t kStageBytes = 16384;  ///< what XSAVE stores fits in
+    static constexpr std::size_t kCopies = 128;  ///< of code: a processor that finds it written
+                                                 ///< forgets what it has made of it
 
     Slot();
     ~Slot();
@@ -48,8 +50,9 @@ public:
     /// Two places for what the instruction stores, at the beginning of a page each.
     [[nodiscard]] std::byte* stage(unsigned which) const noexcept;
     /// `code`: one instruction, which is executed with these registers, and changes them (but for
-    /// `next`).
-    void run(std::span<const std::byte> code, Registers& registers, ImageUse use) noexcept;
+    /// `next`). It takes long where that copy was another one before.
+    void run(std::size_t copy, std::span<const std::byte> code, Registers& registers,
+             ImageUse use) noexcept;
 
 private:
     std::byte* code_;           ///< at the beginning; behind it the rest, which is data

@@ -40,7 +40,8 @@ constexpr std::array<int, 16> kGeneral = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, RE
                                           REG_R12, REG_R13, REG_R14, REG_R15};
 constexpr std::uint64_t kWriteFault = 1U << 1;
 constexpr std::size_t kPage = 4096;
-constexpr unsigned kMaxAtOnce = 32;  ///< stores, for one fault
+constexpr unsigned kMaxAtOnce = 256;  ///< stores, for one fault
+constexpr unsigned kMaxBetween = 16;  ///< other instructions, before it is left to the processor
 constexpr std::byte kBreakpoint{0xCC};
 
 std::uint64_t reg(const ucontext_t& context, int which) noexcept {
@@ -97,8 +98,8 @@ struct Fault {
     Outcome outcome = Outcome::unknown;
 };
 
-/// The instruction that the program stands before.
-Outcome perform_next(TrappedView& view, Registers& registers, bool is_next) noexcept {
+/// The instruction that the program stands before; null: it is none that can be read.
+const Decoded* next_of(TrappedView& view, const Registers& registers, bool is_next) noexcept {
     std::array<std::byte, Slot::kLongestInstruction> code;
     const auto* const here = reinterpret_cast<const std::byte*>(registers.next);
     // It may end before the next page, which may not be there.
@@ -107,7 +108,7 @@ Outcome perform_next(TrappedView& view, Registers& registers, bool is_next) noex
     std::copy_n(here, bytes, code.begin());
     if (code[0] == kBreakpoint) {
         // A debugger has put that there since the processor has read what it began.
-        if (is_next || !read_original_code(registers.next, code)) return Outcome::unknown;
+        if (is_next || !read_original_code(registers.next, code)) return nullptr;
         static std::atomic<bool> has_complained{false};
         // relaxed is enough: it is about itself alone
         if (!has_complained.exchange(true, std::memory_order_relaxed)) {
@@ -117,19 +118,39 @@ Outcome perform_next(TrappedView& view, Registers& registers, bool is_next) noex
         }
         bytes = code.size();
     }
-    return perform(std::span(code).first(bytes), is_next, registers, view, view.slot(),
-                   view.distance());
+    return view.decodings().at(registers.next, std::span(code).first(bytes));
+}
+
+Outcome perform_next(TrappedView& view, Registers& registers) noexcept {
+    const auto* const next = next_of(view, registers, false);
+    if (next == nullptr) return Outcome::unknown;
+    return perform(*next, false, registers, view, view.slot(), view.distance());
+}
+
+/// Stores come in groups, and each is cheaper here than by a fault of its own.
+void run_along(TrappedView& view, Registers& registers) noexcept {
+    unsigned between = 0;
+    for (unsigned stores = 1; stores < kMaxAtOnce && between < kMaxBetween;) {
+        const auto* const next = next_of(view, registers, true);
+        if (next == nullptr) return;
+        if (perform(*next, true, registers, view, view.slot(), view.distance()) ==
+            Outcome::performed) {
+            ++stores;
+            between = 0;
+        } else if (step(*next, registers, view, view.slot())) {
+            ++between;
+        } else {
+            return;
+        }
+    }
 }
 
 void perform_fault(void* with) noexcept {
     auto& fault = *static_cast<Fault*>(with);
     Registers registers = registers_of(fault.context);
-    fault.outcome = perform_next(fault.view, registers, false);
+    fault.outcome = perform_next(fault.view, registers);
     if (fault.outcome != Outcome::performed) return;
-    // Stores come in groups, and each is cheaper here than a fault of its own.
-    for (unsigned more = 1; more < kMaxAtOnce; ++more) {
-        if (perform_next(fault.view, registers, true) != Outcome::performed) break;
-    }
+    run_along(fault.view, registers);
     put_back(registers, fault.context);
 }
 
@@ -220,7 +241,9 @@ bool TrappedView::read(std::uint64_t address, void* to, std::size_t bytes) const
     if (!covers(address, bytes)) {
         for (std::uint64_t page = address; page < address + bytes;
              page = (page | (kPage - 1)) + 1) {
+            if (page / kPage == readable_page_) continue;
             if (!is_readable(page)) return false;
+            readable_page_ = page / kPage;
         }
     }
 #endif
@@ -231,6 +254,7 @@ bool TrappedView::read(std::uint64_t address, void* to, std::size_t bytes) const
 void TrappedView::run_alone(void (*body)(void*) noexcept, void* with) noexcept {
 #if defined(__x86_64__)
     taker_.begin();
+    readable_page_ = kNoPage;
     run_on(stack_.get() + kStackBytes, body, with);
     taker_.end();
 #endif

@@ -5,9 +5,10 @@
 ///
 /// The fault's handler performs the instruction in the processor's place
 /// (rmem/stores/instruction.hpp), hands what it stores to the taker, and lets the program go on
-/// behind it. So every store is taken in the program's order, whatever the instruction; one that
-/// cannot be performed is an error of the program's, by its own handler or its end, with a line on
-/// stderr.
+/// behind it: behind a run of stores, with the few instructions between them, where the program
+/// stands in one. So every store is taken in the program's order, whatever the instruction; one
+/// that cannot be performed is an error of the program's, by its own handler or its end, with a
+/// line on stderr.
 ///
 /// Order       each thread's own; between threads the taker's. No other store comes between what an
 ///             instruction reads and what it stores, so atomic operations are atomic.
@@ -24,6 +25,7 @@
 /// Thread safety: any thread stores; the object is one thread's.
 
 #include "rmem/base/at_fork.hpp"
+#include "rmem/stores/decodings.hpp"
 #include "rmem/stores/instruction.hpp"
 #include "rmem/stores/taker.hpp"
 
@@ -52,12 +54,14 @@ public:
     /// Runs `body` while no other thread's store is taken, on a stack of its own.
     void run_alone(void (*body)(void*) noexcept, void* with) noexcept;
     [[nodiscard]] Slot& slot() noexcept { return slot_; }
+    [[nodiscard]] Decodings& decodings() noexcept { return decodings_; }
     [[nodiscard]] bool is_parents() const noexcept { return is_parents_; }
     /// From the view to the bank.
     [[nodiscard]] std::uint64_t distance() const noexcept;
 
 private:
     static constexpr std::size_t kStackBytes = std::size_t{128} << 10;
+    static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 
     void in_child() noexcept override { is_parents_ = true; }
 
@@ -66,6 +70,8 @@ private:
     std::byte* const bank_;
     StoreTaker& taker_;
     Slot slot_;
+    Decodings decodings_;
+    mutable std::uint64_t readable_page_ = kNoPage;  ///< as it was found for this fault
     const std::unique_ptr<std::byte[]> stack_ =
         std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
     bool is_parents_ = false;

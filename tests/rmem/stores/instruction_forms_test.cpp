@@ -299,7 +299,7 @@ public:
             asm volatile("ldmxcsr %0" ::"m"(usual));
             return false;
         }
-        slot_.run(std::as_bytes(std::span(code)), state.registers, ImageUse::change);
+        slot_.run(0, std::as_bytes(std::span(code)), state.registers, ImageUse::change);
         forget_places(state);
         return true;
     }

@@ -8,15 +8,19 @@
 
 #include "rmem/stores/instruction.hpp"
 
+#include "rmem/stores/decodings.hpp"
+#include "rmem/stores/signal_chain.hpp"
 #include "rmem/stores/trapped_view.hpp"
 #include "tests/rmem/stores/two_mappings.hpp"
 
 #include <gmock/gmock.h>
+#include <setjmp.h>
 
 #include <array>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -114,6 +118,56 @@ const Snippet kVectors[] = {
     SSE("maskmovdqu %%xmm1, %%xmm0"),
 };
 
+#define ON(condition)                                               \
+    GENERAL("movl %%ebx, (%%rdi)\n\tcmpb %%dl, %%al\n\tj" condition \
+            " 1f\n\tmovb $1, 5(%%rdi)\n"                            \
+            "1:\tmovb %%cl, 9(%%rdi)")
+/// Stores, and what stands between them.
+const Snippet kRuns[] = {
+    GENERAL("incl %%ecx\n1:\tmovl %%eax, (%%rdi)\n\taddq $4, %%rdi\n\taddl $7, %%eax\n\tdecl "
+            "%%ecx\n\tjnz 1b"),
+    GENERAL("xorl %%ebx, %%ebx\n1:\tmovb %%bl, (%%rdi,%%rbx)\n\tincq %%rbx\n\tcmpq $600, %%rbx\n\t"
+            "jb 1b"),
+    // As a compiler leaves it that does not optimize: all is on the stack.
+    GENERAL("movl $3, -4(%%rsp)\n\tjmp 2f\n1:\tmovl -4(%%rsp), %%eax\n\tcltq\n\tleaq "
+            "0(,%%rax,4), %%rdx\n\tmovq %%rdi, %%rax\n\taddq %%rdx, %%rax\n\tmovl -4(%%rsp), "
+            "%%edx\n\tmovl %%edx, (%%rax)\n\taddl $1, -4(%%rsp)\n2:\tcmpl $90, -4(%%rsp)\n\t"
+            "jle 1b\n\txorl %%eax, %%eax"),
+    // A copy by words, and one by vectors, where they lie at multiples of their size and elsewhere.
+    GENERAL("xorl %%edx, %%edx\n1:\tmovl (%%rsi,%%rdx,4), %%eax\n\tmovl %%eax, (%%rdi,%%rdx,4)\n\t"
+            "addl $1, %%edx\n\tcmpl $20, %%edx\n\tjne 1b"),
+    SSE("movq %[v], %%rsi\n\tmovl $4, %%ecx\n1:\tmovups (%%rsi), %%xmm0\n\tmovups 16(%%rsi), "
+        "%%xmm1\n\tmovups %%xmm0, (%%rdi)\n\tmovups %%xmm1, 16(%%rdi)\n\taddq $8, %%rsi\n\taddq "
+        "$32, "
+        "%%rdi\n\tsubl $1, %%ecx\n\tjg 1b\n\txorl %%esi, %%esi"),
+    GENERAL("movl %%eax, (%%rdi)\n\tleaq 8(%%rax,%%rcx,2), %%rbx\n\tmovzbl %%al, %%edx\n\tcmovcq "
+            "%%rbx, %%rax\n\tsete %%dh\n\tbswap %%ecx\n\tmovl %%edx, 4(%%rdi)"),
+    GENERAL(
+        "movl %%eax, (%%rdi)\n\tmovzbl %%al, %%eax\n\torl $1, %%ebx\n\tdivb %%bl\n\tmovl %%eax, "
+        "4(%%rdi)"),
+    GENERAL("movl %%eax, (%%rdi)\n\tmovl (%%rdi), %%edx\n\tmovl %%edx, 8(%%rdi)"),
+    GENERAL("movl %%eax, (%%rdi)\n\tcall 1f\n\tmovl %%edx, 8(%%rdi)\n\tjmp 2f\n1:\tmovl %%edx, "
+            "4(%%rdi)\n\tret\n2:"),
+    GENERAL("pushq %%rdi\n\tmovl %%eax, (%%rdi)\n\txorl %%edi, %%edi\n\tpopq %%rdi\n\tmovl %%eax, "
+            "8(%%rdi)"),
+    ON("o"),
+    ON("no"),
+    ON("b"),
+    ON("ae"),
+    ON("e"),
+    ON("ne"),
+    ON("be"),
+    ON("a"),
+    ON("s"),
+    ON("ns"),
+    ON("p"),
+    ON("np"),
+    ON("l"),
+    ON("ge"),
+    ON("le"),
+    ON("g"),
+};
+
 const Snippet kOthers[] = {
     GENERAL("shll $3, (%%rdi)"),
     GENERAL("rolb $1, (%%rdi)"),
@@ -202,6 +256,61 @@ TEST_F(Instructions, strings_are_copied_and_filled_in_both_directions) {
 }
 TEST_F(Instructions, vectors_and_their_parts_are_stored) {
     check(kVectors);
+}
+TEST_F(Instructions, what_stands_between_stores_is_done_as_well) {
+    check(kRuns);
+}
+TEST_F(Instructions, a_run_of_stores_costs_few_faults) {
+    for (const unsigned which : {1U, 2U}) {
+        State s = at_place();
+        taker_.begun = 0;
+        kRuns[which].run(s);
+        const std::size_t stores = taker_.taken().size();
+        EXPECT_GE(stores, 88U);
+        EXPECT_LE(taker_.begun, 1 + stores / 200) << kRuns[which].text;
+    }
+}
+TEST_F(Instructions, two_threads_that_wait_for_each_others_stores_go_on) {
+    auto* const words = reinterpret_cast<volatile std::uint32_t*>(memory_.view().data());
+    constexpr std::uint32_t kRounds = 300;
+    constexpr unsigned kPatience = 100'000;
+    const auto await = [words](unsigned word, std::uint32_t value) {
+        for (unsigned looks = 1; words[word] != value; ++looks) {
+            if (looks % kPatience == 0) std::this_thread::yield();
+        }
+    };
+    std::thread other([&] {
+        for (std::uint32_t round = 1; round <= kRounds; ++round) {
+            await(0, round);
+            words[64] = round;
+        }
+    });
+    for (std::uint32_t round = 1; round <= kRounds; ++round) {
+        words[0] = round;
+        await(64, round);
+    }
+    other.join();
+    EXPECT_EQ(words[64], kRounds);
+}
+/// What follows a store, and fails.
+sigjmp_buf behind_the_fault;
+TEST_F(Instructions, what_fails_behind_a_store_is_the_programs_own_fault) {
+    const auto jump = [](int) { siglongjmp(behind_the_fault, 1); };
+    const SignalHandler on_division(SIGFPE, jump), on_memory(SIGSEGV, jump);
+    const stores::TrappedView looks_first(memory_.view().first(0), memory_.bank(), taker_);
+    const Snippet faults[] = {
+        GENERAL("movl %%eax, (%%rdi)\n\txorl %%ebx, %%ebx\n\tdivb %%bl\n\tmovl %%eax, 4(%%rdi)"),
+        GENERAL("movl %%eax, (%%rdi)\n\tmovl 16, %%ebx\n\tmovl %%eax, 4(%%rdi)"),
+        GENERAL("movl %%eax, (%%rdi)\n\tmovl %%ebx, 16\n\tmovl %%eax, 4(%%rdi)"),
+    };
+    for (const Snippet& snippet : faults) {
+        State s = at_place();
+        if (sigsetjmp(behind_the_fault, 1) == 0) {
+            snippet.run(s);
+            ADD_FAILURE() << snippet.text;
+        }
+        EXPECT_THAT(taker_.taken(), ElementsAre(Taken{kPlace, 4})) << snippet.text;
+    }
 }
 TEST_F(Instructions, shifts_bits_x87_and_long_exchanges_are_performed) {
     check(kOthers);
@@ -295,15 +404,19 @@ TEST_F(Instructions, a_line_is_cleared) {
     constexpr std::array clzero = {std::byte{0x0F}, std::byte{0x01}, std::byte{0xFC}};
     Noted noted;
     stores::Slot slot;
+    stores::Decodings decodings;
     stores::Registers registers;
     registers.next = 100;
     registers.general[0] = 4096 + 130;
-    EXPECT_EQ(stores::perform(clzero, false, registers, noted, slot, 0),
+    const auto* const decoded = decodings.at(registers.next, clzero);
+    ASSERT_NE(decoded, nullptr);
+    EXPECT_EQ(stores::perform(*decoded, false, registers, noted, slot, 0),
               stores::Outcome::performed);
     EXPECT_THAT(noted.stored, ElementsAre(std::pair{4096 + 128UL, std::string(64, '\0')}));
     EXPECT_EQ(registers.next, 103U);
     registers.general[0] = 8192;
-    EXPECT_EQ(stores::perform(clzero, false, registers, noted, slot, 0), stores::Outcome::unknown);
+    EXPECT_EQ(stores::perform(*decoded, false, registers, noted, slot, 0),
+              stores::Outcome::unknown);
 }
 
 TEST_F(Instructions, the_library_copies_and_fills_through_a_view) {

@@ -97,7 +97,10 @@ struct Taken {
 class StoringTaker final : public stores::StoreTaker {
 public:
     explicit StoringTaker(std::byte* bank) : bank_(bank) {}
-    void begin() noexcept override { mutex_.lock(); }
+    void begin() noexcept override {
+        mutex_.lock();
+        ++begun;
+    }
     void end() noexcept override { mutex_.unlock(); }
     void put(std::size_t offset, const void* from, std::size_t bytes) noexcept override {
         std::memcpy(bank_ + offset, from, bytes);
@@ -119,6 +122,7 @@ public:
         return std::exchange(taken_, {});
     }
 
+    std::size_t begun = 0;
     std::atomic<std::size_t> room{~std::size_t{0}};
     std::size_t untrue = 0;       ///< more than that, as it says
     std::vector<WordPart> parts;  ///< of those that it took, for when nothing is stored
