@@ -23,6 +23,7 @@ namespace cards {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 4096;
+constexpr unsigned kMostUnits = 16;  // whose nodes are asked for what they say
 
 [[noreturn]] void fail_at(const char* doing, const std::string& what) {
     throw rmem::Error(rmem::Errc::system,
@@ -146,6 +147,16 @@ PublishedUnit::PublishedUnit(unsigned unit, const Settings& settings) : file_(un
 
 PublishedUnit::~PublishedUnit() {
     ::unlink(file_.c_str());
+}
+
+std::string setting_of_units(const char* name) {
+    std::string all = rmem::environment_text(name);
+    for (unsigned unit = 0; unit < kMostUnits; ++unit) {
+        for (const auto& [setting, value] : published(unit).value_or(rmem::GivenSettings::List())) {
+            if (setting == name) all += (all.empty() ? "" : ",") + value;
+        }
+    }
+    return all;
 }
 
 unsigned count_units() noexcept try {

@@ -56,6 +56,9 @@ using OwnNode = std::unique_ptr<rmem_node, CloseNode>;
 /// in rmem_last_error(), on failure; RMEM_ESYS where there is no such unit.
 [[nodiscard]] OwnNode open_unit(unsigned unit, int& code) noexcept;
 
+/// A setting that is a list: the program's own, and those of the nodes that are units.
+[[nodiscard]] std::string setting_of_units(const char* name);
+
 /// How many units there are from 0 on; what cannot be looked up is none.
 [[nodiscard]] unsigned count_units() noexcept;
 

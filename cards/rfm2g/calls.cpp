@@ -61,7 +61,7 @@ std::optional<unsigned> unit_of(std::string_view path) {
 
 /// The unit of a name that is the site's own, such as /dev/daqd-rfm1, by "daqd-rfm1=1,…".
 std::optional<unsigned> unit_named(std::string_view path) {
-    const std::string given = rmem::environment_text("RMEM_RFM2G_NAMES");
+    const std::string given = setting_of_units("RMEM_RFM2G_NAMES");
     const std::string_view name = path.substr(path.find_last_of("/\\") + 1);
     std::istringstream pairs(given);
     for (std::string pair; std::getline(pairs, pair, ',');) {
@@ -156,6 +156,7 @@ RFM2G_STATUS open(const char* path, RFM2GHANDLE* rh) {
     if (place == Handles::kNone) return not_opened(*unit, code);
     rfm2ghandle_s& handle = seen_of_handles[place];
     handle.fd = -1;
+    if constexpr (!kIsRemote) handle.fd = open_descriptor(place);
     for (int event = 0; event < RFM2GEVENT_LAST; ++event) {
         handle.callbackInfo[event].Handle = &handle;
         handle.callbackInfo[event].Event = static_cast<RFM2GEVENTTYPE>(event);
@@ -252,7 +253,8 @@ RFM2G_STATUS RFM2gClose(RFM2GHANDLE* rh) {
     }
     Handles& handles = Handles::of_process();
     const unsigned place = place_of(*rh);
-    const auto end_waits = [](Device& device, const cards::Calls& calls) {
+    const auto end_waits = [place](Device& device, const cards::Calls& calls) {
+        if constexpr (!kIsRemote) close_descriptor(place);
         device.end_waits(calls);
     };
     if (!handles.is_inherited(place) && !handles.close(place, end_waits)) return no_handle(*rh);

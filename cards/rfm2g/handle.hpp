@@ -26,6 +26,10 @@ using Handles = HandleTable<Device>;
 /// What programs see of each place, and may read after a close, too.
 inline constinit std::array<rfm2ghandle_s, Handles::kPlaces> seen_of_handles{};
 
+/// What pread(2) reads the memory by, at a place that is open; not where kIsRemote. -1: none.
+[[nodiscard]] int open_descriptor(unsigned place);
+void close_descriptor(unsigned place) noexcept;
+
 /// Of what is no handle none.
 [[nodiscard]] inline unsigned place_of(RFM2GHANDLE rh) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(rh) -

@@ -232,7 +232,8 @@ uint32 Registers::listen() {
 uint32 Registers::set_link_control(uint32 value) {
     using namespace link_control;
     const uint32 id = (value & kNodeMask) >> kNodeShift;
-    if (id != node_.id()) {
+    // A name of the program's own is kept and read back. Others know the node by its number.
+    if (id != node_.id() && id < node_.nodes()) {
         return refuse(SCGT_CALL_UNSUPPORTED,
                       fmt::format("this is node {}, and does not become {}; `rmem node --node {}` "
                                   "starts that one",

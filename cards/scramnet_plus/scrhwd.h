@@ -76,8 +76,12 @@ typedef volatile uint8_t* SCR_BYTE_PTR;
 
 #define SCR_MAX_DMA_LEN 0x100000
 
-/* ---- Commands: of scr_int_mm, scr_wml_mm and scr_fifo_mm; the others are of no call */
+/* ---- Commands: of scr_int_mm, scr_wml_mm and scr_fifo_mm, and of ioctl(2) on scr_csr_fd; the
+ * others are of no call */
 
+/* Waits for an interrupt; the argument is null, or for how many there are: 1 */
+#define WAIT_INTERRUPT 17
+/* With SET_SIG and CLR_SIG: SIGUSR1 with an interrupt, where none waits */
 #define INTSIG 1
 #define SCR_LNK 2
 #define TX_INT 3

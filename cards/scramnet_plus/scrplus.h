@@ -33,7 +33,8 @@
  *               (scramnet_plus(7) says which) is no error: they read back.
  * Interrupts    are addresses, in a FIFO of 1024, one for each process. What ACRs do is of the
  *               node: of the processes that share it one alone should use them. Calls and registers
- *               that look at the FIFO bring them in; poll(2) on scr_csr_fd waits.
+ *               that look at the FIFO bring them in; poll(2) on scr_csr_fd waits, and ioctl(2)
+ *               with WAIT_INTERRUPT.
  * Threads       Any thread may call; unmapping waits for calls under way. CSR5 and CSR4 are two
  *               reads: one thread should take.
  * Fork          In a fork()ed child nothing is mapped; it may map the unit itself.

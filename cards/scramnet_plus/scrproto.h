@@ -46,8 +46,8 @@ SCRAMNET_API int sp_plus_find(void);
 SCRAMNET_API extern int sp_plus_flag;
 SCRAMNET_API extern int scr_registers_mapped;
 SCRAMNET_API extern int scr_memory_mapped;
-/* For poll(2), and no ioctl: readable while interrupts wait behind the one that CSR5 shows. -1: no
- * word has been enabled yet. */
+/* For poll(2): readable while interrupts wait behind the one that CSR5 shows. And for ioctl(2),
+ * with WAIT_INTERRUPT and INTSIG. -1: no word has been enabled yet. */
 SCRAMNET_API extern int scr_csr_fd;
 
 /* ---- Memory */

@@ -62,6 +62,7 @@ echo "--- by the names of the vendors' own files"
     "$libdir/librfm2g.a"
 RMEM_RING=consumer-$$ "$work/by_name"
 grep -q 'RFM2G_PRODUCT_VERSION "R' "$prefix/include/rfm2g/rfm2g_version.h"
+for header in rfm2g_windows.h rfm2gdll_stdc.h; do [[ -e $prefix/include/rfm2g/$header ]]; done
 sed 's,<scrplus.h>,<scramnet/scrplus.h>,' "$here/scramnet_plus_user.c" >"$work/plus_user.c"
 "${CC:-cc}" -std=c11 -I"$prefix/include" -o "$work/by_name" "$work/plus_user.c" \
     -L"$libdir/scramnet" -lplus -lhw -lhwd

@@ -7,6 +7,7 @@
 #include "cards/common/unit.hpp"
 #include "remote/rmem_calls.hpp"
 #include "rmem/base/clock.hpp"
+#include "rmem/base/environment_variable.hpp"
 #include "rmem/base/failures.hpp"
 
 #include <fmt/format.h>
@@ -32,6 +33,10 @@ remote::Address server_address() {
 }
 
 }  // namespace
+
+std::string setting_of_units(const char* name) {
+    return rmem::environment_text(name);
+}
 
 OwnNode open_unit(unsigned unit, int& code) noexcept {
     rmem_node* node = nullptr;

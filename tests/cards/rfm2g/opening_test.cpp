@@ -2,8 +2,12 @@
 
 /// Opening RFM2g cards, what a handle tells, and what every call refuses.
 
+#include "rmem/base/descriptor.hpp"
 #include "tests/support/rfm2g_cards.hpp"
 #include "tests/support/sanitizers.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -120,6 +124,46 @@ TEST_F(OpeningCards, handles_of_one_process_wait_by_themselves) {
     EXPECT_EQ(of_second.get(), RFM2G_WAIT_EVENT_CANCELED);
     EXPECT_EQ(RFM2gCancelWaitForEvent(first, RFM2GEVENT_INTR1), RFM2G_SUCCESS);
     EXPECT_EQ(of_first.get(), RFM2G_WAIT_EVENT_CANCELED);
+}
+
+TEST_F(OpeningCards, a_handles_descriptor_is_for_reading_the_memory) {
+    Card card(0);
+    const RFM2GHANDLE handle = card;
+    ASSERT_GE(handle->fd, 0);
+    EXPECT_EQ(RFM2gPoke32(card, 64, 0x12345678), RFM2G_SUCCESS);
+    std::uint32_t words[4] = {};
+    const off_t size = static_cast<off_t>(handle->Config.MemorySize);
+    const ssize_t got = ::pread(handle->fd, words, sizeof words, 56);
+    if (kSanitized && got == 0) GTEST_SKIP() << "the sanitizer's pread comes first";
+    EXPECT_EQ(got, ssize_t{sizeof words});
+    EXPECT_EQ(words[2], 0x12345678U);
+    EXPECT_EQ(::pread64(handle->fd, words, sizeof words, size - 4), 4) << "up to its end";
+    EXPECT_EQ(::pread(handle->fd, words, sizeof words, size), 0);
+    EXPECT_EQ(::pread(handle->fd, words, sizeof words, -1), -1);
+    const rmem::Descriptor file(::open("/proc/self/exe", O_RDONLY));
+    char magic[4] = {};
+    EXPECT_EQ(::pread(file.get(), magic, sizeof magic, 0), ssize_t{sizeof magic});
+    EXPECT_EQ(std::string(magic + 1, 3), "ELF") << "others read as ever";
+    // A program that closes it, and opens another file.
+    ASSERT_EQ(::dup2(file.get(), handle->fd), handle->fd);
+    EXPECT_EQ(::pread(handle->fd, magic, sizeof magic, 1), ssize_t{sizeof magic});
+    EXPECT_EQ(std::string(magic, 3), "ELF");
+    ::close(handle->fd);
+}
+
+TEST_F(OpeningCards, a_nodes_file_says_which_device_it_is) {
+    const rmem::test::RingName name;
+    const cards::PublishedUnit unit(3, {{"RMEM_RING", name.get()},
+                                        {"RMEM_NODES", "1"},
+                                        {"RMEM_SIZE", "16384"},
+                                        {"RMEM_RFM2G_NAMES", "daqd-rfm=0,daqd-lsc=3"}});
+    for (const int number : {0, 3}) {
+        RFM2GHANDLE handle = nullptr;
+        std::string path = number == 0 ? "/dev/daqd-rfm" : "/dev/daqd-lsc";
+        ASSERT_EQ(RFM2gOpen(path.data(), &handle), RFM2G_SUCCESS) << rmem_last_error();
+        EXPECT_EQ(handle->Config.Unit, number);
+        EXPECT_EQ(RFM2gClose(&handle), RFM2G_SUCCESS);
+    }
 }
 
 TEST_F(OpeningCards, a_device_with_a_name_of_the_site_is_the_unit_that_the_setting_says) {

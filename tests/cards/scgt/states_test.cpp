@@ -86,11 +86,23 @@ TEST_F(GtStates, what_is_set_is_kept_and_is_a_field_of_its_register) {
     EXPECT_EQ(state(card, SCGT_SPY_NODE_ID), 2U);
 }
 
+TEST_F(GtStates, an_id_that_no_node_has_is_a_name_of_the_program) {
+    GtCard card(0), other(1);
+    expect_done(scgtSetState(card, SCGT_NODE_ID, 10));
+    EXPECT_EQ(scgtGetState(card, SCGT_NODE_ID), 10U);
+    EXPECT_EQ(scgtReadCR(card, 0x10) >> 8 & 0xFF, 10U);
+    EXPECT_EQ(scgtGetState(other, SCGT_UPSTREAM_NODE_ID), 0U) << "to others it is its number";
+    expect_done(scgtSetState(card, SCGT_WRITE_ME_LAST, 1));
+    EXPECT_EQ(scgtGetState(card, SCGT_NODE_ID), 10U);
+    expect_done(scgtSetState(card, SCGT_NODE_ID, 0));
+    EXPECT_EQ(scgtGetState(card, SCGT_NODE_ID), 0U);
+}
+
 TEST_F(GtStates, what_a_node_cannot_have_is_refused_and_changes_nothing) {
     GtCard card(0);
     const uint32 before = scgtReadCR(card, 0x10);
     const unsigned unsupported = SCGT_CALL_UNSUPPORTED;
-    expect_refused(scgtSetState(card, SCGT_NODE_ID, 5), unsupported, "node 0");
+    expect_refused(scgtSetState(card, SCGT_NODE_ID, 1), unsupported, "node 0");
     expect_refused(scgtSetState(card, SCGT_EWRAP, 1), unsupported, "itself alone");
     expect_refused(scgtSetState(card, SCGT_RECEIVE_ENABLE, 0), unsupported, "keep out");
     expect_refused(scgtSetState(card, SCGT_RETRANSMIT_ENABLE, 0), unsupported, "passes");

@@ -2,10 +2,17 @@
 
 /// Interrupts of SCRAMNet+ cards: ACRs, the FIFO, arming.
 
+#include "tests/support/sanitizers.hpp"
 #include "tests/support/scramnet_cards.hpp"
 
 #include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
 
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <thread>
 #include <vector>
 
 namespace rmem::test {
@@ -172,6 +179,73 @@ TEST_F(InterruptsOfAPlusCard, registers_4_and_5_show_the_oldest_until_4_is_read)
     scr_fifo_mm(RD_FIFO, &fifo);
     EXPECT_EQ(fifo.mt_flag, 1);
     EXPECT_EQ(fifo.scr_fifo_ptr.ntr_addr, 0U);
+}
+
+struct DriverOfAPlusCard : InterruptsOfAPlusCard {
+    DriverOfAPlusCard() {
+        scr_acr_write(2, ACR_RIE);
+        set_csr(SCR_CSR8, CSR8_IOVR);
+        set_csr(SCR_CSR0, CSR0_HIE | CSR0_MME);
+        set_csr(SCR_CSR1, 0);
+    }
+    void SetUp() override {
+        if (kSanitized) GTEST_SKIP() << "the sanitizer's ioctl comes first";
+    }
+};
+
+/// As programs for Linux do it: arm the card, wait, take one, arm it again.
+TEST_F(DriverOfAPlusCard, waits_for_an_interrupt) {
+    unsigned count = 0;
+    std::thread writer([this] {
+        for (std::uint32_t i = 1; i <= 50; ++i) {
+            EXPECT_EQ(rmem_write_word(peer, 8, i), RMEM_OK);
+            std::this_thread::sleep_for(std::chrono::microseconds(i * 20));
+        }
+    });
+    for (unsigned i = 0; i < 50; ++i) {
+        ASSERT_EQ(::ioctl(scr_csr_fd, WAIT_INTERRUPT, i % 2 == 0 ? &count : nullptr), 0);
+        EXPECT_EQ(count, 1U);
+        EXPECT_EQ(taken(), 8U);
+        set_csr(SCR_CSR1, 0);
+    }
+    writer.join();
+    int readable = -1;
+    EXPECT_EQ(::ioctl(scr_csr_fd, FIONREAD, &readable), 0) << "another request is the system's";
+    EXPECT_EQ(::ioctl(-1, WAIT_INTERRUPT, &count), -1);
+}
+
+TEST_F(DriverOfAPlusCard, waits_until_a_signal_of_the_program) {
+    struct sigaction action {
+    }, before{};
+    action.sa_handler = [](int) {};
+    ::sigaction(SIGALRM, &action, &before);
+    const itimerval soon{{0, 0}, {0, 50'000}};
+    ::setitimer(ITIMER_REAL, &soon, nullptr);
+    EXPECT_EQ(::ioctl(scr_csr_fd, WAIT_INTERRUPT, nullptr), -1);
+    EXPECT_EQ(errno, EINTR);
+    ::sigaction(SIGALRM, &before, nullptr);
+}
+
+TEST_F(DriverOfAPlusCard, sends_its_signal_with_an_interrupt) {
+    sigset_t usr1;
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
+    EXPECT_EQ(::ioctl(scr_csr_fd, FLUSHSIG, nullptr), 0);
+    ASSERT_EQ(::ioctl(scr_csr_fd, INTSIG, SET_SIG), 0);
+    const timespec patience{30, 0}, now{};
+    for (std::uint32_t i = 1; i <= 3; ++i) {
+        ASSERT_EQ(rmem_write_word(peer, 8, i), RMEM_OK);
+        EXPECT_EQ(::sigtimedwait(&usr1, nullptr, &patience), SIGUSR1);
+        EXPECT_EQ(taken(), 8U);
+        std::uint32_t none = 0;
+        EXPECT_EQ(scr_read_int_fifo(&none), 0) << "and so the card is ready for the next";
+    }
+    ASSERT_EQ(::ioctl(scr_csr_fd, INTSIG, CLR_SIG), 0);
+    ASSERT_EQ(rmem_write_word(peer, 8, 9), RMEM_OK);
+    ASSERT_TRUE(arrives());
+    EXPECT_EQ(::sigtimedwait(&usr1, nullptr, &now), -1);
+    ::pthread_sigmask(SIG_UNBLOCK, &usr1, nullptr);
 }
 
 TEST_F(InterruptsOfAPlusCard, an_interrupt_disarms_until_register_1_is_written) {
