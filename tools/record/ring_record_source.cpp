@@ -76,11 +76,13 @@ public:
     }
 
 private:
-    /// Earlier writes are in the bank that is read next, or of a seat that nobody had.
+    /// Of the first to be met, earlier writes are in the bank that is read next; of later ones none
+    /// was made before.
     void meet_new(std::int64_t now_ns) {
+        const bool is_first = logs_.empty();
         for (auto r = static_cast<unsigned>(logs_.size()); r < ring_->seats(); ++r) {
             LogReader& log = logs_.emplace_back(ring_->log(r), LogReader::Role::observer);
-            log.seek(std::max(applied_of(*ring_, node_, r), log.oldest()));
+            log.seek(is_first ? std::max(applied_of(*ring_, node_, r), log.oldest()) : 0);
             next_.emplace_back();
             last_ns_.push_back(now_ns);
         }

@@ -59,6 +59,25 @@ TEST_F(Record, has_every_write_of_every_rank_in_its_order_with_its_time) {
     EXPECT_EQ(reader.info().config.hash(), ring.config().hash());
 }
 
+TEST_F(Record, has_the_writes_of_guests_that_come_after_it) {
+    TestRing ring(to_record(LinkKind::ring));
+    Node a = ring.join(0), b = ring.join(1);
+    const auto tool = start(ring, {"--count", "9"});
+    for (std::uint32_t i = 1; i <= 9; ++i) {  // each is gone before the recorder looks
+        Node guest(ring.ring(), {Member::kGuest, 1});
+        write_word(guest, 0x40, i);
+        ASSERT_TRUE(guest.flush(Deadline::in(kDefaultJoinTimeoutNs)));
+    }
+    EXPECT_EQ(tool->wait().code, 0);
+    std::uint32_t next = 1;
+    for (const OwnedWrite& write : writes_in(path)) {
+        EXPECT_EQ(write.node, 1U);
+        EXPECT_EQ(write.rank, 1U) << "as the node's first";
+        EXPECT_EQ(first_word(write), next++);
+    }
+    EXPECT_EQ(next, 10U);
+}
+
 TEST_F(Record, begins_with_what_is_in_the_memory) {
     TestRing ring(to_record(LinkKind::ring));
     Node node = ring.join(1);
