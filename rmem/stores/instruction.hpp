@@ -42,6 +42,9 @@ public:
     [[nodiscard]] virtual bool covers(std::uint64_t address, std::size_t bytes) const noexcept = 0;
     /// One store of the program, there.
     virtual void store(std::uint64_t address, const void* from, std::size_t bytes) noexcept = 0;
+    /// Of the whole memory of the program.
+    [[nodiscard]] virtual bool can_read(std::uint64_t address,
+                                        std::size_t bytes) const noexcept = 0;
     /// Copies bytes that an instruction reads. False: they cannot be read.
     [[nodiscard]] virtual bool read(std::uint64_t address, void* to,
                                     std::size_t bytes) const noexcept = 0;

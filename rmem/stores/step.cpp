@@ -49,9 +49,7 @@ bool may_touch(const ZydisDecodedOperand& place, std::uint64_t address, ImageUse
     // Who reads the view may wait for somebody.
     if (destination.covers(address, 1) || destination.covers(address + size - 1, 1)) return false;
     const std::uint64_t above = address - (registers.general[kRsp] - kBelow);
-    if (above < kAbove) return true;
-    std::array<std::byte, kLineBytes> unused;
-    return !is_written(place) && destination.read(address, unused.data(), size);
+    return above < kAbove || (!is_written(place) && destination.can_read(address, size));
 }
 
 }  // namespace

@@ -236,17 +236,20 @@ void TrappedView::store(std::uint64_t address, const void* from, std::size_t byt
     taker_.put(address - begin_, from, bytes);
 }
 
-bool TrappedView::read(std::uint64_t address, void* to, std::size_t bytes) const noexcept {
+bool TrappedView::can_read(std::uint64_t address, std::size_t bytes) const noexcept {
+    if (covers(address, bytes)) return true;
 #if defined(__x86_64__)
-    if (!covers(address, bytes)) {
-        for (std::uint64_t page = address; page < address + bytes;
-             page = (page | (kPage - 1)) + 1) {
-            if (page / kPage == readable_page_) continue;
-            if (!is_readable(page)) return false;
-            readable_page_ = page / kPage;
-        }
+    for (std::uint64_t at = address; at < address + bytes; at = (at | (kPage - 1)) + 1) {
+        if (at / kPage == readable_page_) continue;
+        if (!is_readable(at)) return false;
+        readable_page_ = at / kPage;
     }
 #endif
+    return true;
+}
+
+bool TrappedView::read(std::uint64_t address, void* to, std::size_t bytes) const noexcept {
+    if (!can_read(address, bytes)) return false;
     std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
     return true;
 }

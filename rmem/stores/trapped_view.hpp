@@ -48,6 +48,7 @@ public:
     // ---- Destination, for the handler
     [[nodiscard]] bool covers(std::uint64_t address, std::size_t bytes) const noexcept override;
     void store(std::uint64_t address, const void* from, std::size_t bytes) noexcept override;
+    [[nodiscard]] bool can_read(std::uint64_t address, std::size_t bytes) const noexcept override;
     [[nodiscard]] bool read(std::uint64_t address, void* to,
                             std::size_t bytes) const noexcept override;
 

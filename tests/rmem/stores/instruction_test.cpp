@@ -395,6 +395,7 @@ public:
     void store(std::uint64_t address, const void* from, std::size_t bytes) noexcept override {
         stored.emplace_back(address, std::string(static_cast<const char*>(from), bytes));
     }
+    bool can_read(std::uint64_t, std::size_t) const noexcept override { return false; }
     bool read(std::uint64_t, void*, std::size_t) const noexcept override { return false; }
 
     std::vector<std::pair<std::uint64_t, std::string>> stored;
