@@ -45,8 +45,9 @@ ssize_t read_memory(unsigned place, void* to, std::size_t bytes, off64_t offset)
     return -1;
 }
 
-ssize_t read_at(const char* name, int fd, void* to, std::size_t bytes, off64_t offset) noexcept {
-    using Read = ssize_t (*)(int, void*, std::size_t, off64_t);
+using Read = ssize_t (*)(int, void*, std::size_t, off64_t);
+
+ssize_t read_at(Read next, int fd, void* to, std::size_t bytes, off64_t offset) noexcept {
     if (const auto number = static_cast<std::size_t>(fd); number < kMostNumbers) {
         // relaxed is enough: a program has the number from the handle, which was stored behind it
         const unsigned place = places[number].load(std::memory_order_relaxed);
@@ -54,7 +55,7 @@ ssize_t read_at(const char* name, int fd, void* to, std::size_t bytes, off64_t o
         if (place != Handles::kNone && descriptors()[place].is_ours())
             return read_memory(place, to, bytes, offset);
     }
-    return reinterpret_cast<Read>(::dlsym(RTLD_NEXT, name))(fd, to, bytes, offset);
+    return next(fd, to, bytes, offset);
 }
 
 }  // namespace
@@ -111,10 +112,12 @@ extern "C" __attribute__((visibility("default"))) std::FILE* fopen64(const char*
 }
 extern "C" __attribute__((visibility("default"))) ssize_t pread(int fd, void* to, std::size_t bytes,
                                                                 off_t offset) {
-    return cards::rfm2g::read_at("pread", fd, to, bytes, offset);
+    static const auto next = reinterpret_cast<cards::rfm2g::Read>(::dlsym(RTLD_NEXT, "pread"));
+    return cards::rfm2g::read_at(next, fd, to, bytes, offset);
 }
 extern "C" __attribute__((visibility("default"))) ssize_t pread64(int fd, void* to,
                                                                   std::size_t bytes,
                                                                   off64_t offset) {
-    return cards::rfm2g::read_at("pread64", fd, to, bytes, offset);
+    static const auto next = reinterpret_cast<cards::rfm2g::Read>(::dlsym(RTLD_NEXT, "pread64"));
+    return cards::rfm2g::read_at(next, fd, to, bytes, offset);
 }

@@ -73,5 +73,6 @@ extern "C" __attribute__((visibility("default"))) int ioctl(int fd, unsigned lon
             default: break;
         }
     }
-    return reinterpret_cast<Call>(::dlsym(RTLD_NEXT, "ioctl"))(fd, request, argument);
+    static const auto next = reinterpret_cast<Call>(::dlsym(RTLD_NEXT, "ioctl"));
+    return next(fd, request, argument);
 }

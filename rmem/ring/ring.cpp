@@ -508,7 +508,8 @@ unsigned Ring::joined_ranks() const noexcept {
 
 unsigned Ring::awake_ranks() const noexcept {
     unsigned awake = 0;
-    for (unsigned r = 0; r < seats(); ++r) awake += !is_asleep(r) && is_joined(r) ? 1U : 0U;
+    for (unsigned r = 0; r < seats(); ++r)
+        awake += !is_asleep(r) && is_joined(r) && !config_.is_keeper(r) ? 1U : 0U;
     return awake;
 }
 

@@ -217,8 +217,7 @@ public:
         return base_ + layout_.twins + index * layout_.twin_stride;
     }
     RankSlot& rank(unsigned r) const noexcept;  ///< of a seat below seats()
-    /// Those that were ever taken are below it. It only grows.
-    unsigned seats() const noexcept;
+    unsigned seats() const noexcept;            ///< those ever taken are below it; it only grows
     NodeSlot& node(unsigned n) const noexcept;
     std::byte* interrupt_area(unsigned node) const noexcept;
     LogArea log(unsigned rank) const noexcept;

@@ -76,15 +76,15 @@ void Ring::reserve_log(unsigned guest) {
 }
 
 RankSlot& Ring::rank(unsigned r) const noexcept {
-    if (r < config_.ranks) [[likely]]
-        return reinterpret_cast<RankSlot*>(base_ + layout_.ranks)[r];
-    std::byte* const guests = base_ + layout_.guests;
-    return *reinterpret_cast<RankSlot*>(guests + (r - config_.ranks) * kGuestBytes);
+    if (r < config_.ranks) return reinterpret_cast<RankSlot*>(base_ + layout_.ranks)[r];
+    const std::size_t place = layout_.guests + (r - config_.ranks) * kGuestBytes;
+    return *reinterpret_cast<RankSlot*>(base_ + place);
 }
 
 unsigned Ring::seats() const noexcept {
     // (1) - this acquire-load synchronizes-with the release-exchange (2): their slots have memory
     const std::uint32_t rows = delivery().guest_rows.load(std::memory_order_acquire);
+    if (rows == 0) return config_.ranks;  // before a division
     return config_.guest_seat(std::min(rows, config_.guest_rows()), 0);
 }
 

@@ -156,6 +156,16 @@ TEST(GuestsAlone, are_a_nodes_only_programs_as_well) {
     }
 }
 
+TEST(GuestsAlone, bring_their_node_into_a_ring_whose_wire_takes_time) {
+    const TestRing ring({.link = LinkKind::ring, .timing = "gt200"});
+    Node here = ring.join(0);
+    Node guest(ring.ring(), {Member::kGuest, 1});
+    write_word(guest, 0x40, 7);
+    EXPECT_TRUE(guest.flush(Deadline::in(kPatienceNs)));
+    EXPECT_EQ(here.load(0x40), 7U);
+    EXPECT_EQ(here.counter(LinkCounter::lost_on_wire), 0U);
+}
+
 TEST(GuestsAlone, have_seats_beside_as_many_ranks_and_nodes_as_there_can_be) {
     const TestRing ring({.link = LinkKind::direct, .nodes = kMaxNodes, .ranks = kMaxRanks});
     EXPECT_EQ(ring.config().seats(), kMaxSeats);

@@ -32,7 +32,11 @@ std::int64_t EngineLogs::restart() {
     in_flight_ = 0;
     std::int64_t oldest = own_.time.now();
     own_.seats.set(own_.ring.seats());
-    for (unsigned r = 0; r < own_.seats.get(); ++r) oldest = std::min(oldest, begin(r));
+    for (unsigned r = 0; r < own_.seats.get(); ++r) {
+        const std::int64_t first = begin(r);
+        members_.take_over(r, first != kNever);
+        oldest = std::min(oldest, first);
+    }
     return oldest;
 }
 
@@ -45,9 +49,7 @@ std::int64_t EngineLogs::begin(unsigned rank) {
     pass(rank, log.position());
     forget_deliverer(rank);
     LogReader::Entry entry;
-    const bool has_written = log.peek(entry) == LogReader::Found::record;
-    members_.take_over(rank, has_written);
-    return has_written ? entry.record.written_ns : kNever;
+    return log.peek(entry) == LogReader::Found::record ? entry.record.written_ns : kNever;
 }
 
 void EngineLogs::find_news(Which which) {

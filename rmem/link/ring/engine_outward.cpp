@@ -89,7 +89,8 @@ void EngineOutward::bring_come_round(To to) {
 bool EngineOutward::is_asleep(unsigned node) const noexcept {
     for (unsigned r = 0; r < own_.seats.get(); ++r) {
         // relaxed is enough: a rank's node is stored before it has joined
-        const bool is_there = own_.ring.rank(r).node.load(std::memory_order_relaxed) == node;
+        const bool is_there = own_.ring.rank(r).node.load(std::memory_order_relaxed) == node &&
+                              !own_.config.is_keeper(r);  // which waits for nothing
         if (is_there && own_.ring.is_joined(r) && !own_.ring.is_asleep(r)) return false;
     }
     return true;
