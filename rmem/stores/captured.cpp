@@ -53,21 +53,33 @@ void CapturedStores::begin() noexcept {
 
 void CapturedStores::put(std::size_t offset, const void* from, std::size_t bytes) noexcept {
     const auto* const data = static_cast<const std::byte*>(from);
+    if (bytes == 0) return;  // a part of no bytes means all of the word
     if (is_inside_call_) return defer(offset, data, bytes);
-    send(offset, data, bytes);
+    captured_.add();
+    if (!std::exchange(is_in_run_, true)) return send(offset, data, bytes, true);
+    const bool is_next = joined_bytes_ != 0 && offset == joined_at_ + joined_bytes_;
+    if (!is_next || bytes > joined_.size() - joined_bytes_) settle();
+    if (bytes > joined_.size()) return send(offset, data, bytes, !gathers_);
+    if (joined_bytes_ == 0) joined_at_ = offset;
+    std::copy_n(data, bytes, joined_.begin() + static_cast<std::ptrdiff_t>(joined_bytes_));
+    joined_bytes_ += bytes;
+}
+
+void CapturedStores::settle() noexcept {
+    const std::size_t bytes = std::exchange(joined_bytes_, 0);
+    if (bytes != 0) send(joined_at_, joined_.data(), bytes, !gathers_);
 }
 
 void CapturedStores::end() noexcept {
+    settle();
     is_in_run_ = false;
     if (std::exchange(is_uncommitted_, false)) card_.commit();
     if (!std::exchange(is_inside_call_, false)) leave(grip_);
 }
 
-void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept {
-    if (bytes == 0) return;  // a part of no bytes means all of the word
-    captured_.add();
+void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes,
+                          bool leaves) noexcept {
     const std::size_t inside = offset % kWordBytes;
-    const bool leaves = !std::exchange(is_in_run_, gathers_);
     if (leaves && inside + bytes <= kWordBytes) [[likely]] {
         const WordPart part = part_of_word(inside, bytes);
         if (card_.write_at_once(offset - inside, word_with(from, inside, bytes), part)) [[likely]]

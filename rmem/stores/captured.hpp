@@ -68,6 +68,7 @@ public:
 
 private:
     static constexpr std::size_t kDeferredBytes = 64;
+    static constexpr std::size_t kJoinedBytes = 256;
 
     struct Deferred {
         std::size_t offset, bytes;
@@ -80,7 +81,9 @@ private:
     std::size_t forward(std::span<const stores::StoredWords> stored) noexcept override;
     void note_in_twin() noexcept override;
     void note_look(std::int64_t after_ns, bool is_late) noexcept override;
-    void send(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
+    void settle() noexcept override;
+    /// `leaves`: at once, else with the run's end.
+    void send(std::size_t offset, const std::byte* from, std::size_t bytes, bool leaves) noexcept;
     [[nodiscard]] bool await_room(std::size_t bytes) noexcept;
     void complain_of_end() noexcept;
     void keep_here(std::size_t offset, const std::byte* from, std::size_t bytes) noexcept;
@@ -103,8 +106,12 @@ private:
     BiasedLock lock_;
     BiasedLock::Grip grip_{};      ///< of the thread that stores
     bool is_inside_call_ = false;  ///< that is a signal handler, inside a call of the node
-    bool is_in_run_ = false;       ///< where it gathers: something was stored since begin()
+    bool is_in_run_ = false;       ///< something was stored since begin()
     bool is_uncommitted_ = false;
+    /// What was stored in a run from one place on, in ascending order, and goes as one write. It is
+    /// in no bank yet.
+    std::array<std::byte, kJoinedBytes> joined_;
+    std::size_t joined_at_ = 0, joined_bytes_ = 0;
     std::array<Deferred, 64> deferred_;
     std::atomic<std::size_t> deferred_head_{0};  ///< sent: changed by the thread inside
     std::atomic<std::size_t> deferred_tail_{0};  ///< stored: by handlers on it

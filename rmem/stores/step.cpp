@@ -39,6 +39,19 @@ bool jump(const Decoded& decoded, Registers& registers, Slot& slot) noexcept {
     return true;
 }
 
+/// The address of what stands beside the code: a copy stands elsewhere.
+bool take_address(const Decoded& decoded, Registers& registers) noexcept {
+    const ZydisDecodedOperand& to = decoded[0];
+    if (decoded.in.mnemonic != ZYDIS_MNEMONIC_LEA || to.size != 64 ||
+        decoded[1].mem.base != ZYDIS_REGISTER_RIP)
+        return false;
+    const auto address = address_of(decoded, decoded[1].mem, registers);
+    if (!address) return false;
+    registers.general[number_of(to.reg.value)] = *address;
+    registers.next += decoded.in.length;
+    return true;
+}
+
 /// Of those that are plain; a vector's is at a multiple of its size, since some must be.
 bool may_touch(const ZydisDecodedOperand& place, std::uint64_t address, ImageUse use,
                const Registers& registers, const Destination& destination) noexcept {
@@ -56,7 +69,7 @@ bool may_touch(const ZydisDecodedOperand& place, std::uint64_t address, ImageUse
 
 bool step(const Decoded& decoded, Registers& registers, const Destination& destination,
           Slot& slot) noexcept {
-    if (jump(decoded, registers, slot)) return true;
+    if (jump(decoded, registers, slot) || take_address(decoded, registers)) return true;
     if (!decoded.is_plain) return false;
     if (decoded.memory != nullptr) {
         const ZydisDecodedOperand& place = *decoded.memory;

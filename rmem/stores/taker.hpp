@@ -22,8 +22,11 @@ public:
     /// From begin() to end() no other thread's store is taken. Called by the thread that stores,
     /// between two of its instructions; from several threads at once.
     virtual void begin() noexcept = 0;
-    /// One store: when this returns, it is in the own bank and on its way.
+    /// One store.
     virtual void put(std::size_t offset, const void* from, std::size_t bytes) noexcept = 0;
+    /// When this returns, what was stored is in the own bank.
+    virtual void settle() noexcept {}
+    /// When this returns, it is on its way, too.
     virtual void end() noexcept = 0;
     /// One alone.
     void take(std::size_t offset, const void* from, std::size_t bytes) noexcept {

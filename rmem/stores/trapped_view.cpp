@@ -40,7 +40,7 @@ constexpr std::array<int, 16> kGeneral = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, RE
                                           REG_R12, REG_R13, REG_R14, REG_R15};
 constexpr std::uint64_t kWriteFault = 1U << 1;
 constexpr std::size_t kPage = 4096;
-constexpr unsigned kMaxAtOnce = 256;  ///< stores, for one fault
+constexpr unsigned kMaxAtOnce = 512;  ///< stores, for one fault
 constexpr unsigned kMaxBetween = 16;  ///< other instructions, before it is left to the processor
 constexpr std::byte kBreakpoint{0xCC};
 
@@ -250,6 +250,7 @@ bool TrappedView::can_read(std::uint64_t address, std::size_t bytes) const noexc
 
 bool TrappedView::read(std::uint64_t address, void* to, std::size_t bytes) const noexcept {
     if (!can_read(address, bytes)) return false;
+    if (covers(address, 1) || covers(address + bytes - 1, 1)) taker_.settle();
     std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
     return true;
 }

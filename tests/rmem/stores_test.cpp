@@ -137,6 +137,24 @@ TEST_P(CapturedStores, plain_stores_of_every_size_arrive) {
     EXPECT_EQ(counted_by_a("stores_captured") > 0, is_captured());
 }
 
+TEST_P(CapturedStores, a_row_of_stores_has_each_of_them_and_the_next_instruction_reads_it) {
+    auto* const words = reinterpret_cast<volatile std::uint32_t*>(stores(a));
+    constexpr std::uint32_t kRow = 1000, kMore = 5000;
+    const std::uint64_t stored = counted_by_a("stores_captured");
+    const std::uint64_t sent = counted_by_a("writes_sent");
+    for (std::uint32_t i = 0; i < kRow; ++i) words[i] = i + 1;
+    if (is_captured() && GetParam().mode == RMEM_STORES_EXACT) {
+        EXPECT_EQ(counted_by_a("stores_captured") - stored, kRow);
+        EXPECT_LE(counted_by_a("writes_sent") - sent, kRow / 32) << "they go together";
+    }
+    for (std::uint32_t i = 0; i < kRow; ++i) {
+        words[i] = i + 2;
+        __atomic_fetch_add(&words[i], kMore, __ATOMIC_SEQ_CST);
+    }
+    expect_same_banks();
+    for (std::uint32_t i = 0; i < kRow; ++i) EXPECT_EQ(rmem_load(b, 4 * i), i + 2 + kMore);
+}
+
 TEST_P(CapturedStores, what_others_write_is_seen_through_the_view_and_sent_by_nobody) {
     char* const memory = stores(a);
     const std::uint64_t before = counted_by_a("writes_sent");

@@ -15,6 +15,7 @@
 
 #include <gmock/gmock.h>
 #include <setjmp.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <cstdint>
@@ -146,6 +147,8 @@ const Snippet kRuns[] = {
         "movl %%eax, (%%rdi)\n\tmovzbl %%al, %%eax\n\torl $1, %%ebx\n\tdivb %%bl\n\tmovl %%eax, "
         "4(%%rdi)"),
     GENERAL("movl %%eax, (%%rdi)\n\tmovl (%%rdi), %%edx\n\tmovl %%edx, 8(%%rdi)"),
+    GENERAL("movl %%eax, (%%rdi)\n\tleaq 1f(%%rip), %%rbx\n1:\tmovl %%eax, 4(%%rdi)\n\tleaq "
+            "1b(%%rip), %%rcx\n\tsubq %%rcx, %%rbx\n\tmovq %%rbx, 8(%%rdi)\n\txorl %%ecx, %%ecx"),
     GENERAL("movl %%eax, (%%rdi)\n\tcall 1f\n\tmovl %%edx, 8(%%rdi)\n\tjmp 2f\n1:\tmovl %%edx, "
             "4(%%rdi)\n\tret\n2:"),
     GENERAL("pushq %%rdi\n\tmovl %%eax, (%%rdi)\n\txorl %%edi, %%edi\n\tpopq %%rdi\n\tmovl %%eax, "
@@ -270,6 +273,14 @@ TEST_F(Instructions, a_run_of_stores_costs_few_faults) {
         EXPECT_LE(taker_.begun, 1 + stores / 200) << kRuns[which].text;
     }
 }
+const Snippet kReads =
+    GENERAL("movl %%eax, (%%rdi)\n\tmovl (%%rdi), %%edx\n\tmovl %%edx, 8(%%rdi)");
+TEST_F(Instructions, a_run_ends_where_the_memory_is_read) {
+    State state = at_place();
+    taker_.begun = 0;
+    kReads.run(state);
+    EXPECT_EQ(taker_.begun, 2U) << "it may wait for somebody";
+}
 TEST_F(Instructions, two_threads_that_wait_for_each_others_stores_go_on) {
     auto* const words = reinterpret_cast<volatile std::uint32_t*>(memory_.view().data());
     constexpr std::uint32_t kRounds = 300;
@@ -302,15 +313,20 @@ TEST_F(Instructions, what_fails_behind_a_store_is_the_programs_own_fault) {
         GENERAL("movl %%eax, (%%rdi)\n\txorl %%ebx, %%ebx\n\tdivb %%bl\n\tmovl %%eax, 4(%%rdi)"),
         GENERAL("movl %%eax, (%%rdi)\n\tmovl 16, %%ebx\n\tmovl %%eax, 4(%%rdi)"),
         GENERAL("movl %%eax, (%%rdi)\n\tmovl %%ebx, 16\n\tmovl %%eax, 4(%%rdi)"),
+        GENERAL("movl %%eax, (%%rdi)\n\tmovl %%ebx, (%%rsi)\n\tmovl %%eax, 4(%%rdi)"),
     };
+    void* const constant = ::mmap(nullptr, 64, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(constant, MAP_FAILED);
     for (const Snippet& snippet : faults) {
         State s = at_place();
+        s.rsi = reinterpret_cast<std::uint64_t>(constant);
         if (sigsetjmp(behind_the_fault, 1) == 0) {
             snippet.run(s);
             ADD_FAILURE() << snippet.text;
         }
         EXPECT_THAT(taker_.taken(), ElementsAre(Taken{kPlace, 4})) << snippet.text;
     }
+    ::munmap(constant, 64);
 }
 TEST_F(Instructions, shifts_bits_x87_and_long_exchanges_are_performed) {
     check(kOthers);
