@@ -107,7 +107,8 @@ int open_at_node(rmem_node*& node, rmem_options options) {
         result = rmem_open_with(&node, &options);
     }
     if (result != RMEM_EBUSY) return result;
-    if (environment.rank && is_known && !environment.node)
+    const bool is_rank = environment.rank && *environment.rank != rmem::Member::kGuest;
+    if (is_rank && is_known && !environment.node)
         options.node = static_cast<int>(node_of(*environment.rank));
     options.rank = RMEM_GUEST;
     return rmem_open_with(&node, &options);

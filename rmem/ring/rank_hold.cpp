@@ -70,9 +70,10 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member, bool is_keeper
     if ((!is_guest && member.rank >= config.ranks) || member.node >= config.nodes) {
         throw Error(
             Errc::bad_rank,
-            fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "
-                        "nodes; ranks and nodes count from 0",
-                        member.rank, member.node, config.name, config.ranks, config.nodes));
+            fmt::format("{} on node {} is outside ring '{}', which has {} ranks and {} nodes; "
+                        "ranks and nodes count from 0",
+                        is_guest ? "a guest" : fmt::format("rank {}", member.rank), member.node,
+                        config.name, config.ranks, config.nodes));
     }
     if (is_guest) {
         is_keeper ? sit_as_guest(0, 1) : sit_as_guest(1, config.guest_rows());

@@ -28,6 +28,13 @@ struct GuestsWay {
     const char* timing;
 };
 
+/// Of memory that the segment takes.
+std::size_t bytes_of(const Ring& ring) {
+    struct stat found {};
+    EXPECT_EQ(::stat(Segment::object_name(ring.segment_name()).c_str(), &found), 0);
+    return static_cast<std::size_t>(found.st_blocks) * 512;
+}
+
 class Guests : public ::testing::TestWithParam<GuestsWay> {
 protected:
     Node guest(unsigned node) const { return Node(pair.ring(node), {Member::kGuest, node}); }
@@ -152,18 +159,21 @@ TEST(GuestsAlone, are_a_nodes_only_programs_as_well) {
         Node b(ring.ring(), {Member::kGuest, 1});  // from the bank of the one that is there
         EXPECT_EQ(b.load(0x40), 7U);
         EXPECT_EQ(ring.ring()->joined_ranks(), 0U);
-        refused(Errc::bad_rank, [&] { Node(ring.ring(), {Member::kGuest, 2}); });
+        EXPECT_THAT(refused(Errc::bad_rank,
+                            [&] {
+                                Node(ring.ring(), {Member::kGuest, 2});
+                            }),
+                    HasSubstr("a guest on node 2 is outside ring"));
     }
 }
 
 TEST(GuestsAlone, bring_their_node_into_a_ring_whose_wire_takes_time) {
-    const TestRing ring({.link = LinkKind::ring, .timing = "gt200"});
-    Node here = ring.join(0);
-    Node guest(ring.ring(), {Member::kGuest, 1});
-    write_word(guest, 0x40, 7);
-    EXPECT_TRUE(guest.flush(Deadline::in(kPatienceNs)));
-    EXPECT_EQ(here.load(0x40), 7U);
-    EXPECT_EQ(here.counter(LinkCounter::lost_on_wire), 0U);
+    const TestRing ring({.timing = "gt200"});
+    RingRank here(ring, 0, still());
+    RingRank guest(ring.ring(), {Member::kGuest, 1}, still());
+    guest.memory.post_word(0x40, 7);
+    here.await(0x40, 7);
+    EXPECT_EQ(ring.count(0, LinkCounter::lost_on_wire), 0U);
 }
 
 TEST(GuestsAlone, have_seats_beside_as_many_ranks_and_nodes_as_there_can_be) {
@@ -186,16 +196,11 @@ TEST(GuestsAlone, have_seats_beside_as_many_ranks_and_nodes_as_there_can_be) {
 
 TEST(GuestsAlone, take_no_memory_before_they_come) {
     const TestRing ring({.link = LinkKind::ring});
-    const auto bytes = [&] {
-        struct stat found {};
-        EXPECT_EQ(::stat(Segment::object_name(ring.segment(0)).c_str(), &found), 0);
-        return static_cast<std::size_t>(found.st_blocks) * 512;
-    };
-    const std::size_t before = bytes();
+    const std::size_t before = bytes_of(*ring.ring());
     EXPECT_LE(before, SegmentLayout(ring.config()).reserved + kPageBytes);
     const Membership guest(ring.ring(), {Member::kGuest, 0});
-    EXPECT_GE(bytes(), before + kClientLogBytes);
-    EXPECT_LE(bytes(), before + kClientLogBytes + 16 * kPageBytes);
+    EXPECT_GE(bytes_of(*ring.ring()), before + kClientLogBytes);
+    EXPECT_LE(bytes_of(*ring.ring()), before + kClientLogBytes + 16 * kPageBytes);
 }
 
 TEST(GuestsAlone, begin_again_with_a_ring_that_was_left) {
@@ -211,6 +216,7 @@ TEST(GuestsAlone, begin_again_with_a_ring_that_was_left) {
     }
     const auto ring = open();
     EXPECT_EQ(ring->seats(), config.ranks);
+    EXPECT_LE(bytes_of(*ring), SegmentLayout(config).reserved + kPageBytes);
     Node rank(ring, {0, 0});
     EXPECT_EQ(rank.load(0x40), 7U);
     Node guest(ring, {Member::kGuest, 1});

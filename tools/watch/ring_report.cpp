@@ -115,7 +115,7 @@ nlohmann::json config_json(const rmem::Ring& ring) {
             {"bound_ns", bound},
             {"user_bytes", config.user_bytes},
             {"system_bytes", config.system_bytes},
-            {"segment_bytes", ring.header().segment_bytes},
+            {"segment_bytes", rmem::SegmentLayout(config).reserved},
             {"creator_pid", ring.header().creator_pid}};
 }
 

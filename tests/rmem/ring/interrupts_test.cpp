@@ -282,6 +282,15 @@ TEST_F(InterruptsTest, a_sleeping_watcher_is_woken) {
     EXPECT_EQ(ring->rank(2).wake.load(), 0U) << "this one watches nothing";
 }
 
+TEST_F(InterruptsTest, a_guest_that_sleeps_is_woken_as_well) {
+    const Membership guest(ring, {Member::kGuest, 1});
+    InterruptBoard(*ring, 1, guest.rank()).watch(0x40, 4, Trigger::any_write);
+    ring->attention()[guest.rank()].store(kAttentionTaking);
+    const std::uint32_t before = ring->rank(guest.rank()).wake.load();
+    write_word(0, 0x40, 1);
+    EXPECT_EQ(ring->rank(guest.rank()).wake.load(), before + 1);
+}
+
 // ---- The dead
 
 TEST_F(InterruptsTest, what_a_rank_that_died_accepted_goes_though_another_of_its_node_is_alive) {

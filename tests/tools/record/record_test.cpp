@@ -59,6 +59,29 @@ TEST_F(Record, has_every_write_of_every_rank_in_its_order_with_its_time) {
     EXPECT_EQ(reader.info().config.hash(), ring.config().hash());
 }
 
+TEST(RingSource, has_what_a_guest_wrote_that_was_gone_before_it_looked) {
+    const TestRing ring(to_record(LinkKind::ring));
+    Node a = ring.join(0);
+    const auto source = tools::make_ring_source(ring.ring(), 0);
+    std::vector<std::uint32_t> words;
+    const auto take = [&](const RecordedWrite& write) {
+        std::uint32_t word = 0;
+        std::memcpy(&word, write.words.data(), sizeof word);
+        words.push_back(word);
+    };
+    source->begin(now_ns(), take);
+    EXPECT_THAT(words, ::testing::IsEmpty());
+    for (const std::uint32_t value : {1U, 2U}) {
+        Node guest(ring.ring(), {Member::kGuest, 1});
+        write_word(guest, 0x40, value);
+        ASSERT_TRUE(guest.flush(Deadline::in(kPatienceNs)));
+    }
+    a.poll();
+    ASSERT_EQ(a.load(0x40), 2U) << "it is applied";
+    source->look(now_ns(), take);
+    EXPECT_THAT(words, ::testing::ElementsAre(1, 2));
+}
+
 TEST_F(Record, has_the_writes_of_guests_that_come_after_it) {
     TestRing ring(to_record(LinkKind::ring));
     Node a = ring.join(0), b = ring.join(1);

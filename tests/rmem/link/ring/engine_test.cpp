@@ -52,6 +52,12 @@ TEST_F(RingEngineOfStillPair, writes_that_their_writer_brings_are_not_missed_by_
     EXPECT_TRUE(b.memory.engine().lacks_writes(false));
 }
 
+TEST_F(RingEngineOfStillPair, reads_what_a_guest_writes_that_comes_later) {
+    RingRank guest(ring.ring(), {Member::kGuest, 0}, still());
+    guest.memory.post_word(0, 1);
+    b.await(0, 1);
+}
+
 TEST(RingEngine, one_transmitter_sends_no_more_than_the_profile_lets_it) {
     TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0), b(ring, 1);

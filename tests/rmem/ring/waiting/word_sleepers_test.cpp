@@ -57,6 +57,15 @@ TEST_F(WordSleepersTest, only_a_sleeper_for_the_word_is_woken) {
     EXPECT_EQ(wakes(2), 1U);
 }
 
+TEST_F(WordSleepersTest, a_guest_is_woken_as_a_rank_is) {
+    const Membership guest(ring, {Member::kGuest, 1});
+    sleepers.add(guest.rank(), 0x40);
+    const std::uint32_t before = wakes(guest.rank());
+    sleepers.wake(0x40, 4);
+    EXPECT_EQ(wakes(guest.rank()), before + 1);
+    EXPECT_EQ(counted(), 0U);
+}
+
 TEST_F(WordSleepersTest, an_entry_is_good_for_one_wake) {
     sleepers.add(1, 0x40);
     EXPECT_TRUE(sleepers.has(1));
