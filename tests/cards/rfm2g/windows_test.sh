@@ -26,7 +26,7 @@ imported=$(x86_64-w64-mingw32-objdump -p "$work/rfm2g.dll" | sed -n 's/.*DLL Nam
 compile_near
 x86_64-w64-mingw32-gcc-posix -std=c11 -O1 -Wall -Wextra -Wpedantic -Werror \
     -I"$RMEM_SOURCE_DIR/cards/rfm2g" -o "$work/far.exe" \
-    "$RMEM_SOURCE_DIR/tests/support/programs/rfm2g_lab.c" -L"$dll" -lrfm2g
+    "$RMEM_SOURCE_DIR/tests/support/programs/rfm2g_lab.c" -L"$dll" -l:rfm2gdll_stdc_64.lib
 far() { timeout -k 5 120 wine "$work/far.exe" "$@"; }
 timeout 120 wine wineboot --init >/dev/null 2>&1
 
