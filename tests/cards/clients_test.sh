@@ -36,9 +36,12 @@ monitor_scgt() {
     found 1 '^nStats '
 }
 
+# meet <members> <rounds>
 meet() {
-    succeed "bytes 0 3 $1" "bytes 1 3 $1" "bytes 2 3 $1"
-    found 1 "^member 0 of 3: met $1 times$"
+    local members=()
+    for member in $(seq 0 $(($1 - 1))); do members+=("bytes $member $1 $2"); done
+    succeed "${members[@]}"
+    found 1 "^member 0 of $1: met $2 times$"
 }
 
 # with_client <interface> <measurements> <way of waiting>...
@@ -47,7 +50,7 @@ with_client() {
     for link in direct ring; do
         echo "--- $1, $link"
         keep_nodes "$link" 3
-        meet 300
+        meet 3 300
         play
         # One of them breaks a word, and everybody says so.
         at_once "integrity 0 3 7" "integrity 1 3 7 30" "integrity 2 3 7"
@@ -66,7 +69,7 @@ with_client() {
     done
     echo "--- $1, udp, where a datagram of twenty is lost"
     RMEM_FAULTS='drop:share=5%' keep_nodes udp 3
-    meet 30
+    meet 3 30
     play
     "$RMEM_BUILD_DIR/tools/rmem" info "cards-$$-$rings@0" | grep " faults_injected "
     stop_nodes
@@ -76,4 +79,8 @@ with_client scramnet_plus 22 wait look
 with_client scgt 22 wait
 echo "--- scgt, ring, its profile"
 RMEM_TIMING=gt200 keep_nodes ring 3
-meet 100
+meet 3 100
+stop_nodes
+echo "--- scgt, ring, eight nodes on its wire, more than there are processors"
+RMEM_TIMING=gt200 keep_nodes ring 8
+meet 8 30

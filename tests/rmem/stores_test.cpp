@@ -354,6 +354,7 @@ void tick(int) {
 TEST_P(CapturedStores, a_signal_handler_may_store_while_its_thread_is_in_a_call) {
     char* const memory = stores(a) + 2048;
     ticked = &word_at(memory);
+    const auto* const there = static_cast<const char*>(rmem_bank(b)) + 2048 + 4;
     // Where calls are short: what is set aside in one is bounded.
     has_tick_text = std::strcmp(GetParam().link, "ring") == 0;
     bool is_damaged = false;
@@ -377,9 +378,11 @@ TEST_P(CapturedStores, a_signal_handler_may_store_while_its_thread_is_in_a_call)
     ::setitimer(ITIMER_REAL, &often, nullptr);
     for (std::uint32_t i = 1; *ticked < 40 * kStoresPerTick; ++i) {
         while (rmem_write_word(a, 4, i) == RMEM_EAGAIN) rmem_poll(a);
-        if (i % 256 == 0) rmem_flush(a, kPatienceNs);
-        is_damaged = is_damaged || (has_tick_text && *ticked > 8 * kStoresPerTick &&
-                                    std::memcmp(memory + 4, tick_text.data(), kTickText) != 0);
+        if (i % 256 != 0) continue;
+        const bool has_text = has_tick_text && *ticked > 8 * kStoresPerTick;
+        rmem_flush(a, kPatienceNs);
+        is_damaged =
+            is_damaged || (has_text && std::memcmp(there, tick_text.data(), kTickText) != 0);
     }
     ::setitimer(ITIMER_REAL, &never, nullptr);
     watcher.request_stop();

@@ -314,6 +314,7 @@ TEST_F(Instructions, what_fails_behind_a_store_is_the_programs_own_fault) {
         GENERAL("movl %%eax, (%%rdi)\n\tmovl 16, %%ebx\n\tmovl %%eax, 4(%%rdi)"),
         GENERAL("movl %%eax, (%%rdi)\n\tmovl %%ebx, 16\n\tmovl %%eax, 4(%%rdi)"),
         GENERAL("movl %%eax, (%%rdi)\n\tmovl %%ebx, (%%rsi)\n\tmovl %%eax, 4(%%rdi)"),
+        SSE("movl %%eax, (%%rdi)\n\tmovaps 4(%%rsi), %%xmm0\n\tmovl %%eax, 4(%%rdi)"),
     };
     void* const constant = ::mmap(nullptr, 64, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(constant, MAP_FAILED);
