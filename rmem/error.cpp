@@ -23,6 +23,7 @@ const char* name_of(Errc code) noexcept {
         case Errc::not_permitted: return "not-permitted";
         case Errc::timed_out: return "timed-out";
         case Errc::bad_recording: return "bad-recording";
+        case Errc::bad_map: return "bad-map";
         case Errc::no_fabric: return "no-fabric";
         case Errc::system: return "system";
     }

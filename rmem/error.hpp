@@ -39,6 +39,7 @@ enum class Errc : int {
     not_permitted,         ///< the host refuses access to the ring
     timed_out,             ///< others did not come in time
     bad_recording,         ///< a file that is no recording, or whose header is damaged
+    bad_map,               ///< a map that cannot be read, or another one than the ring's
     no_fabric,             ///< libfabric, or a provider of it that can carry a ring, is missing
     system                 ///< a system call failed in a way that has no name here
 };

@@ -49,6 +49,7 @@ inline cli::Option* add_ring(cli::App& command, std::string& ring,
 
 void add_run(cli::App& app);
 void add_make(cli::App& app);
+void add_map(cli::App& app);
 void add_peek(cli::App& app);
 void add_poke(cli::App& app);
 void add_dump(cli::App& app);

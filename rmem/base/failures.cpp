@@ -78,6 +78,7 @@ int code_of(Errc error) noexcept {
         case Errc::bad_profile:
         case Errc::bad_fault:
         case Errc::bad_key:
+        case Errc::bad_map:
         case Errc::unknown_link:
         case Errc::config_mismatch: return RMEM_EINVAL;
     }

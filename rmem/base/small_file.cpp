@@ -5,8 +5,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -19,11 +21,16 @@ std::string start_of(const char* path, std::size_t most, int& error) {
     const Descriptor fd(::open(path, O_RDONLY | O_CLOEXEC));
     error = fd.get() < 0 ? errno : 0;
     if (fd.get() < 0) return {};
-    std::string text(most, '\0');
+    struct stat found {};
+    // Of the kernel's files it is 0, and any may grow meanwhile.
+    const bool has_size = ::fstat(fd.get(), &found) == 0 && found.st_size > 0;
+    const std::size_t size_now = has_size ? static_cast<std::size_t>(found.st_size) + 1 : 0;
+    std::string text(std::min(most, std::max<std::size_t>(size_now, kSmallFileBytes)), '\0');
     std::size_t size = 0;
     ssize_t got = 0;
     do {
-        got = ::read(fd.get(), text.data() + size, most - size);
+        if (size == text.size()) text.resize(std::min(most, 4 * size));
+        got = ::read(fd.get(), text.data() + size, text.size() - size);
         if (got > 0) size += static_cast<std::size_t>(got);
     } while (got > 0 && size < most);
     if (got < 0) error = errno;
@@ -57,16 +64,17 @@ std::string small_file(const char* path) {
     return start_of(path, kSmallFileBytes, error);
 }
 
-std::string user_file(const std::string& path, const std::string& what, Errc code) {
+std::string user_file(const std::string& path, const std::string& what, Errc code,
+                      std::size_t most) {
     int error = 0;
-    std::string text = start_of(path.c_str(), kUserFileBytes + 1, error);
+    std::string text = start_of(path.c_str(), most + 1, error);
     if (error != 0) {
         throw Error(code,
                     fmt::format("{} '{}' cannot be read: {}", what, path, system_words(error)));
     }
-    if (text.size() <= kUserFileBytes) return text;
+    if (text.size() <= most) return text;
     throw Error(code, fmt::format("{} '{}' has more than {} bytes; is it the right file?", what,
-                                  path, kUserFileBytes));
+                                  path, most));
 }
 
 std::string system_words(int error) {

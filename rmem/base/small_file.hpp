@@ -19,9 +19,10 @@ inline constexpr std::size_t kUserFileBytes = std::size_t{1} << 20;
 /// read.
 std::string small_file(const char* path);
 
-/// A text of a user's. Throws Error(code) where it cannot be read, or has more than kUserFileBytes;
+/// A text of a user's. Throws Error(code) where it cannot be read, or has more than `most` bytes;
 /// `what` names it then.
-RMEM_API std::string user_file(const std::string& path, const std::string& what, Errc code);
+RMEM_API std::string user_file(const std::string& path, const std::string& what, Errc code,
+                               std::size_t most = kUserFileBytes);
 
 /// What the system says of an error of errno, and what helps against it: the end of a sentence that
 /// has named the object and what was tried.
