@@ -75,7 +75,7 @@ public:
             text.find("'''") == std::string_view::npos && split(text)) {
             // What others need comes first, wherever it stands.
             for (const Part& part : parts_) {
-                if (part.section == Section::ring) read_part(part);
+                if (part.section == Section::ring || part.section == Section::none) read_part(part);
             }
             for (const Part& part : parts_) {
                 if (part.section == Section::structure || part.section == Section::member)

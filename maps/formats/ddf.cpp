@@ -54,6 +54,11 @@ public:
                 const std::string set = part.attribute("name").value();
                 for (const pugi::xml_node item : part.children("item"))
                     read_item(item, set, set, 0);
+            } else if (part.next_sibling(part.name()) ||
+                       std::string_view(part.name()) == "domain") {
+                source_.refuse(
+                    line_at(part.offset_debug()),
+                    fmt::format("the domain has two of <{}>, or one in it", part.name()));
             } else if (part.type() == pugi::node_element) {
                 map_.ring.other.emplace_back(part.name(), text_of(part));
             }

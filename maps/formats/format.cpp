@@ -43,6 +43,44 @@ constexpr std::array<Known, 6> kKnown = {{
     {"ipc", Format::ipc, formats::read_ipc, formats::write_ipc},
 }};
 
+bool is_utf8(std::string_view text) noexcept {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto lead = static_cast<unsigned char>(text[i]);
+        if (lead < 0x80) continue;
+        const unsigned more = lead >= 0xC2 && lead < 0xE0   ? 1
+                              : lead >= 0xE0 && lead < 0xF0 ? 2
+                              : lead >= 0xF0 && lead < 0xF5 ? 3
+                                                            : 4;
+        if (more == 4 || more > text.size() - i - 1) return false;
+        std::uint32_t point = lead & (0x3FU >> more);
+        for (unsigned k = 1; k <= more; ++k) {
+            const auto next = static_cast<unsigned char>(text[i + k]);
+            if ((next & 0xC0) != 0x80) return false;
+            point = point << 6 | (next & 0x3F);
+        }
+        const bool is_long = (more == 2 && point < 0x800) || (more == 3 && point < 0x10000);
+        if (is_long || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return false;
+        i += more;
+    }
+    return true;
+}
+
+/// Of Windows, as often as not: what is no UTF-8 is Latin-1.
+std::string utf8_of(std::string_view text) {
+    if (is_utf8(text)) return std::string(text);
+    std::string result;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x80) {
+            result += c;
+        } else {
+            result += static_cast<char>(0xC0 | byte >> 6);
+            result += static_cast<char>(0x80 | (byte & 0x3F));
+        }
+    }
+    return result;
+}
+
 const Known& known(Format format) {
     return kKnown[static_cast<std::size_t>(format)];
 }
@@ -72,7 +110,8 @@ std::optional<Format> format_of(std::string_view text) noexcept {
 Map import_map(Format format, std::string_view text, const std::string& path, unsigned node) {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-    return known(format).read({text, path, node});
+    const std::string readable = utf8_of(text);
+    return known(format).read({readable, path, node});
 }
 
 Exported export_map(Format format, const Map& map, unsigned node) {

@@ -47,7 +47,8 @@ Map read_ipc(const Source& source) {
             one.rate_hz = static_cast<double>(*rate);
         } else if (key == "desc") {
             one.description = std::string(value);
-        } else if (other_of(one.other, key).empty()) {
+        } else if (std::none_of(one.other.begin(), one.other.end(),
+                                [&](const auto& entry) { return entry.first == key; })) {
             one.other.emplace_back(key, value);
         } else {
             source.refuse(at, fmt::format("'{}' has two values of {}", one.name, key));

@@ -66,6 +66,12 @@ std::optional<Assignment> assignment(const Source& source, unsigned line, std::s
         found.index = *index;
         left = left.substr(0, open);
     }
+    const auto is_of_a_name = [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               c == '_' || c == '.';
+    };
+    if (left.empty() || !is_name(left) || !std::all_of(left.begin(), left.end(), is_of_a_name))
+        source.refuse(line, fmt::format("'{}' is no name of a structure", left));
     found.structure = std::string(left);
     std::string_view right = trimmed(text.substr(equals + 1));
     right = trimmed(right.substr(0, right.find(';')));

@@ -166,6 +166,15 @@ TEST(VeristandTables, of_two_nodes_show_the_double_that_both_write) {
               "node 1) overlap, and have two writers; move one of them");
 }
 
+TEST(VeristandTables, may_be_of_windows) {
+    const Map map = read_as(Format::veristand_points,
+                            "\xef\xbb\xbf"
+                            "ChannelName\tDefaultValue\tUnit\t"
+                            "Address\tDirection\tDescription\r\nheat\t0\t\xb0"
+                            "C\t0\tRead\t\r\n");
+    EXPECT_EQ(map.variable("heat")->unit, "°C");
+}
+
 TEST(Partitions, follow_one_another_at_their_alignments) {
     const Map map = read_as(Format::partitions, kPartitions);
     EXPECT_EQ(map.variable("out/heartbeat")->offset, 0x100U);
