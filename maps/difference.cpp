@@ -15,28 +15,25 @@ std::string place_text(const Variable& one) {
 
 }  // namespace
 
-std::vector<std::string> differences(const Map& a, const Map& b, std::size_t most,
-                                     bool only_hashed) {
+std::vector<std::string> differences(const Map& a, const Map& b) {
     std::vector<std::string> found;
     const auto tell = [&](const Variable& one, const char* what, const auto& left,
                           const auto& right) {
-        if (left != right && found.size() < most)
+        if (left != right)
             found.push_back(fmt::format("'{}': {} is {} in the first, {} in the second", one.name,
                                         what, left, right));
     };
     for (const Variable& one : a.variables()) {
         const Variable* const other = b.variable(one.name);
         if (other == nullptr) {
-            if (found.size() < most)
-                found.push_back(fmt::format("'{}' is in the first alone", one.name));
+            found.push_back(fmt::format("'{}' is in the first alone", one.name));
             continue;
         }
         tell(one, "its place", place_text(one), place_text(*other));
         tell(one, "its type", a.name_of(one.type), b.name_of(other->type));
         tell(one, "its owner", text_of(one.owner), text_of(other->owner));
-        if (one.fields != other->fields && found.size() < most)
+        if (one.fields != other->fields)
             found.push_back(fmt::format("'{}' has other fields", one.name));
-        if (only_hashed) continue;
         tell(one, "its unit", one.unit, other->unit);
         tell(one, "its scale", one.scale, other->scale);
         tell(one, "its bias", one.bias, other->bias);
@@ -47,7 +44,7 @@ std::vector<std::string> differences(const Map& a, const Map& b, std::size_t mos
         tell(one, "its description", one.description, other->description);
     }
     for (const Variable& one : b.variables()) {
-        if (a.variable(one.name) == nullptr && found.size() < most)
+        if (a.variable(one.name) == nullptr)
             found.push_back(fmt::format("'{}' is in the second alone", one.name));
     }
     if (found.empty() && a.hash() != b.hash()) found.emplace_back("a structure's members differ");

@@ -2,6 +2,7 @@
 #include "maps/map.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/hash.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/base/suggestion.hpp"
 #include "rmem/error.hpp"
@@ -35,28 +36,6 @@ std::optional<std::uint32_t> take_count(std::string_view& text) noexcept {
     text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
     return count;
 }
-
-/// FNV-1a, 64 bits.
-class Hash {
-public:
-    void add(std::string_view bytes) noexcept {
-        for (const char byte : bytes) {
-            sum_ ^= static_cast<unsigned char>(byte);
-            sum_ *= 0x100000001b3;
-        }
-        add(std::uint64_t{bytes.size()});
-    }
-    void add(std::uint64_t number) noexcept {
-        for (unsigned shift = 0; shift < 64; shift += 8) {
-            sum_ ^= number >> shift & 0xff;
-            sum_ *= 0x100000001b3;
-        }
-    }
-    std::uint64_t sum() const noexcept { return sum_; }
-
-private:
-    std::uint64_t sum_ = 0xcbf29ce484222325;
-};
 
 }  // namespace
 
@@ -107,7 +86,7 @@ std::optional<Type> Map::parse_type(std::string_view text) const {
         type.cell = *cell;
         const bool says_order = text.ends_with("be") || text.ends_with("le");
         if (!says_order && !cell->is_text()) type.cell.is_swapped = ring.is_swapped;
-        if (cell->is_text()) type.is_array = false;
+        if (cell->is_text() && !std::exchange(type.is_array, false)) return std::nullopt;
         return type;
     }
     const auto found = std::find_if(structures_.begin(), structures_.end(),
@@ -265,17 +244,19 @@ std::string Map::nearest(std::string_view path) const {
 std::uint64_t Map::hash() const {
     std::uint64_t sum = 0;
     const auto add_one = [&](const Variable& one, std::string_view within) {
-        Hash hash;
-        hash.add(within);
-        hash.add(one.name);
-        hash.add(one.offset);
-        hash.add(name_of(one.type));
-        hash.add(std::uint64_t{static_cast<unsigned>(one.owner.kind)} << 32 | one.owner.number);
+        rmem::Fnv1a hash;
+        const auto add = [&](std::string_view text) { hash.add(text).add_word(text.size()); };
+        add(within);
+        add(one.name);
+        add(name_of(one.type));
+        hash.add_word(one.offset);
+        hash.add_word(std::uint64_t{static_cast<unsigned>(one.owner.kind)} << 32 |
+                      one.owner.number);
         for (const Field& field : one.fields) {
-            hash.add(field.name);
-            hash.add(std::uint64_t{field.first} << 32 | field.bits);
+            add(field.name);
+            hash.add_word(std::uint64_t{field.first} << 32 | field.bits);
         }
-        sum += hash.sum();
+        sum += hash.value();
     };
     for (const Structure& structure : structures_) {
         for (const Variable& member : structure.members) add_one(member, structure.name);

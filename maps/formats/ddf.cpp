@@ -68,11 +68,15 @@ public:
     }
 
 private:
-    unsigned line_at(std::ptrdiff_t offset) const {
+    /// Counted on from the last one, since items come in their order.
+    unsigned line_at(std::ptrdiff_t offset) {
         const auto end = std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)),
                                   source_.text.size());
-        const std::string_view before = source_.text.substr(0, end);
-        return static_cast<unsigned>(1 + std::count(before.begin(), before.end(), '\n'));
+        if (end < counted_) counted_ = lines_ = 0;
+        const std::string_view more = source_.text.substr(counted_, end - counted_);
+        lines_ += static_cast<unsigned>(std::count(more.begin(), more.end(), '\n'));
+        counted_ = end;
+        return 1 + lines_;
     }
     static std::string text_of(const pugi::xml_node& node) {
         std::ostringstream text;
@@ -125,6 +129,8 @@ private:
 
     const Source& source_;
     Map map_;
+    std::size_t counted_ = 0;  ///< bytes whose lines are in lines_
+    unsigned lines_ = 0;
 };
 
 /// The item of that name, which is made a bus if it is not there.

@@ -66,7 +66,7 @@ TEST(Maps, keep_the_types_that_they_are_told) {
     }
     for (const char* name :
          {"", "f16", "u33", "f32[]", "f32[0]", "f32[x]", "[3]", "f32[3", "f32[3]]", "f32[1][2]",
-          "double", "FlightStat", "f32[999999999]", "FlightState[268435456]", "textbe"})
+          "double", "text", "FlightStat", "f32[999999999]", "FlightState[268435456]", "textbe"})
         EXPECT_FALSE(map.parse_type(name)) << name;
 }
 
