@@ -71,10 +71,11 @@ void CapturedStores::settle() noexcept {
 }
 
 void CapturedStores::end() noexcept {
+    if (std::exchange(is_inside_call_, false)) return;
     settle();
     is_in_run_ = false;
     if (std::exchange(is_uncommitted_, false)) card_.commit();
-    if (!std::exchange(is_inside_call_, false)) leave(grip_);
+    leave(grip_);
 }
 
 void CapturedStores::send(std::size_t offset, const std::byte* from, std::size_t bytes,
