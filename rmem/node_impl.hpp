@@ -22,6 +22,8 @@
 #include <optional>
 #include <utility>
 
+struct rmem_node;
+
 namespace rmem {
 
 class Node::Impl final : private AtFork {
@@ -154,5 +156,8 @@ private:
     std::atomic<std::uint32_t> published_;
     std::unique_ptr<CapturedStores> captured_;  // last: it uses the card
 };
+
+/// That of a C program.
+RMEM_API Node& node_of(::rmem_node& node) noexcept;
 
 }  // namespace rmem

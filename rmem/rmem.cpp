@@ -17,6 +17,10 @@ struct rmem_node {
     rmem::Node node;
 };
 
+rmem::Node& rmem::node_of(rmem_node& node) noexcept {
+    return node.node;
+}
+
 namespace {
 
 using rmem::Deadline;

@@ -75,16 +75,16 @@ std::string environment_text(const char* name) {
 
 const std::vector<std::string>& setting_names() {
     static const std::vector<std::string> names = {
-        "RMEM_AT_MARK",      "RMEM_AWAIT",      "RMEM_BARRIER",     "RMEM_BOUND",
-        "RMEM_BULK",         "RMEM_CC",         "RMEM_CHECK",       "RMEM_CXX",
-        "RMEM_DEAD_TIMEOUT", "RMEM_DP_POOL",    "RMEM_FAULTS",      "RMEM_GAMMA",
-        "RMEM_GROUP",        "RMEM_INSECURE",   "RMEM_INTERFACE",   "RMEM_JOIN_TIMEOUT",
-        "RMEM_KEY_FILE",     "RMEM_LAST_WORDS", "RMEM_LAYOUT",      "RMEM_LINK",
-        "RMEM_MPI",          "RMEM_MPICH",      "RMEM_MUNET",       "RMEM_NODE",
-        "RMEM_NODES",        "RMEM_PARTITION",  "RMEM_PAYLOAD",     "RMEM_PROVIDER",
-        "RMEM_RANK",         "RMEM_RANKS",      "RMEM_RFM2G_NAMES", "RMEM_RFM2G_WINDOW",
-        "RMEM_RING",         "RMEM_SIZE",       "RMEM_SPIN",        "RMEM_STORES",
-        "RMEM_TIMING",       "RMEM_TOPOLOGY",   "RMEM_UNIX_GROUP",
+        "RMEM_AT_MARK",      "RMEM_AWAIT",      "RMEM_BARRIER",   "RMEM_BOUND",
+        "RMEM_BULK",         "RMEM_CC",         "RMEM_CHECK",     "RMEM_CXX",
+        "RMEM_DEAD_TIMEOUT", "RMEM_DP_POOL",    "RMEM_FAULTS",    "RMEM_GAMMA",
+        "RMEM_GROUP",        "RMEM_INSECURE",   "RMEM_INTERFACE", "RMEM_JOIN_TIMEOUT",
+        "RMEM_KEY_FILE",     "RMEM_LAST_WORDS", "RMEM_LAYOUT",    "RMEM_LINK",
+        "RMEM_MAP",          "RMEM_MPI",        "RMEM_MPICH",     "RMEM_MUNET",
+        "RMEM_NODE",         "RMEM_NODES",      "RMEM_PARTITION", "RMEM_PAYLOAD",
+        "RMEM_PROVIDER",     "RMEM_RANK",       "RMEM_RANKS",     "RMEM_RFM2G_NAMES",
+        "RMEM_RFM2G_WINDOW", "RMEM_RING",       "RMEM_SIZE",      "RMEM_SPIN",
+        "RMEM_STORES",       "RMEM_TIMING",     "RMEM_TOPOLOGY",  "RMEM_UNIX_GROUP",
     };
     return names;
 }

@@ -47,7 +47,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 16;
+inline constexpr std::uint32_t kSegmentVersion = 17;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -74,8 +74,10 @@ struct SegmentHeader {
     std::uint64_t segment_bytes;
     std::int64_t made_ns;  ///< CLOCK_MONOTONIC: from when injected faults count
     ConfigRecord config;
-    std::atomic<std::uint32_t> stays;  ///< not 0: it is kept when the last has left
-    std::uint64_t time_namespace;      ///< of its maker, whose clock all who take part share
+    std::atomic<std::uint32_t> stays;      ///< not 0: it is kept when the last has left
+    std::uint64_t time_namespace;          ///< of its maker, whose clock all who take part share
+    std::atomic<std::uint64_t> map_hash;   ///< 0: it has no map (rmem/ring/map_text.hpp)
+    std::atomic<std::uint64_t> map_bytes;  ///< of its text; 0: that has no room
 };
 
 enum class RankState : std::uint32_t {
@@ -155,10 +157,11 @@ struct Trust;  // rmem/base/ownership.hpp
 /// Where things lie in the segment of a configuration.
 struct SegmentLayout {
     std::size_t attention = 0, stamps = 0, sleepers = 0, ranks = 0, nodes = 0, board = 0,
-                log_headers = 0, logs = 0, tap = 0, interrupts = 0, banks = 0, twins = 0,
+                log_headers = 0, logs = 0, tap = 0, interrupts = 0, banks = 0, twins = 0, map = 0,
                 guests = 0, guest_logs = 0;
     std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0, twin_stride = 0;
-    /// What has memory behind it from the start; twins have it while they are kept.
+    /// What has memory behind it from the start; twins have it while they are kept, a map when it
+    /// has come.
     std::size_t reserved = 0;
     std::size_t total = 0;
 

@@ -4,6 +4,7 @@
 #include "rmem/base/limits.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/interrupts.hpp"
+#include "rmem/ring/map_text.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/ring.hpp"
@@ -48,7 +49,8 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     reserved = twins = banks + config.banks() * bank_stride;
     const bool has_logs = config.link != LinkKind::direct;
     if (has_logs) twin_stride = round_up(config.user_bytes, kPageBytes);
-    guests = twins + config.banks() * twin_stride;
+    map = twins + config.banks() * twin_stride;
+    guests = map + kMaxMapBytes;
     const unsigned most_guests = config.seats() - config.ranks;
     guest_logs = guests + most_guests * kGuestBytes;
     total = guest_logs + (has_logs ? most_guests * kClientLogBytes : 0);

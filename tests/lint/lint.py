@@ -256,7 +256,7 @@ LAYERS = (
     "rmem/recording: rmem/ring",
     "rmem/stores: rmem/link",
     "rmem: rmem/stores rmem/link/direct rmem/link/ring rmem/link/udp rmem/link/sim",
-    "maps: rmem/ring",
+    "maps: rmem",
     "remote: rmem",
     "bridge: rmem/stores rmem/link/udp/protocol",
     "cards/common: rmem",

@@ -2,6 +2,7 @@
 #include "rmem/ring/ring.hpp"
 
 #include "rmem/base/process.hpp"
+#include "rmem/ring/map_text.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/refused.hpp"
 
@@ -116,7 +117,8 @@ TEST_F(RingTest, the_parts_of_a_segment_do_not_overlap) {
         EXPECT_EQ(layout.twins, layout.reserved) << "which have memory while they are kept";
         EXPECT_LE(layout.banks + large.bank_bytes(), layout.twins);
         const bool has_twins = link != LinkKind::direct;
-        EXPECT_EQ(layout.guests - layout.twins, has_twins ? large.nodes * layout.twin_stride : 0);
+        EXPECT_EQ(layout.map - layout.twins, has_twins ? large.nodes * layout.twin_stride : 0);
+        EXPECT_EQ(layout.guests - layout.map, kMaxMapBytes);
         const unsigned guests = large.seats() - large.ranks;
         EXPECT_EQ(guests, kMaxGuests) << "in a ring with that many nodes";
         EXPECT_LE(layout.guests + guests * sizeof(RankSlot), layout.guest_logs);
