@@ -25,7 +25,7 @@ install(FILES
 # From the .pc file back to the prefix, so that an installed tree can be moved.
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_prefix /prefix/${pkgconfig_dir} /prefix)
-foreach(library IN ITEMS rmem billboard)
+foreach(library IN ITEMS rmem rmem-maps billboard)
     configure_file(cmake/${library}.pc.in ${library}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${pkgconfig_dir})
 endforeach()

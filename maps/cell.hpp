@@ -8,6 +8,8 @@
 /// Invariant, executed: what is shown as a value has as many bytes as its type.
 /// Thread safety: values and functions of their arguments. Errors: none; nothing is returned.
 
+#include "rmem/error.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -37,7 +39,7 @@ struct Cell {
     bool is_whole() const noexcept { return !is_text() && kind != Kind::real; }
     /// The offset of one must be a multiple of this: a value of at most a word lies in one, a
     /// larger one in words.
-    std::size_t alignment() const noexcept;
+    RMEM_API std::size_t alignment() const noexcept;
 
     friend bool operator==(const Cell&, const Cell&) = default;
 };
@@ -48,15 +50,16 @@ inline constexpr const char* kCellNames =
     "f64, bool (a byte), "
     "text; with be or le at the end (u16be): big- or little-endian";
 
-std::optional<Cell> parse_cell(std::string_view name);
-std::string name_of(const Cell& cell);
+RMEM_API std::optional<Cell> parse_cell(std::string_view name);
+RMEM_API std::string name_of(const Cell& cell);
 
 /// One value (of text: all bytes up to the first zero).
-std::string value_text(const Cell& cell, std::span<const std::byte> bytes);
+RMEM_API std::string value_text(const Cell& cell, std::span<const std::byte> bytes);
 /// As a number; of text 0.
-double value_of(const Cell& cell, std::span<const std::byte> bytes);
+RMEM_API double value_of(const Cell& cell, std::span<const std::byte> bytes);
 /// The bytes in memory of a value as people write it; none: it is not what `wanted_of` says.
-std::optional<std::vector<std::byte>> value_bytes(const Cell& cell, const std::string& text);
-std::string wanted_of(const Cell& cell);
+RMEM_API std::optional<std::vector<std::byte>> value_bytes(const Cell& cell,
+                                                           const std::string& text);
+RMEM_API std::string wanted_of(const Cell& cell);
 
 }  // namespace maps

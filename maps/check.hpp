@@ -21,7 +21,7 @@ struct Finding {
 };
 
 /// Errors first, each in the order of the lines.
-[[nodiscard]] std::vector<Finding> check(const Map& map);
-[[nodiscard]] bool has_errors(const std::vector<Finding>& findings);
+[[nodiscard]] RMEM_API std::vector<Finding> check(const Map& map);
+[[nodiscard]] RMEM_API bool has_errors(const std::vector<Finding>& findings);
 
 }  // namespace maps

@@ -15,18 +15,19 @@ std::string place_text(const Variable& one) {
 
 }  // namespace
 
-std::vector<std::string> differences(const Map& a, const Map& b) {
+std::vector<std::string> differences(const Map& a, const Map& b, std::string_view in_a,
+                                     std::string_view in_b) {
     std::vector<std::string> found;
     const auto tell = [&](const Variable& one, const char* what, const auto& left,
                           const auto& right) {
         if (left != right)
-            found.push_back(fmt::format("'{}': {} is {} in the first, {} in the second", one.name,
-                                        what, left, right));
+            found.push_back(
+                fmt::format("'{}': {} is {} {}, {} {}", one.name, what, left, in_a, right, in_b));
     };
     for (const Variable& one : a.variables()) {
         const Variable* const other = b.variable(one.name);
         if (other == nullptr) {
-            found.push_back(fmt::format("'{}' is in the first alone", one.name));
+            found.push_back(fmt::format("'{}' is {} alone", one.name, in_a));
             continue;
         }
         tell(one, "its place", place_text(one), place_text(*other));
@@ -45,7 +46,7 @@ std::vector<std::string> differences(const Map& a, const Map& b) {
     }
     for (const Variable& one : b.variables()) {
         if (a.variable(one.name) == nullptr)
-            found.push_back(fmt::format("'{}' is in the second alone", one.name));
+            found.push_back(fmt::format("'{}' is {} alone", one.name, in_b));
     }
     if (found.empty() && a.hash() != b.hash()) found.emplace_back("a structure's members differ");
     return found;

@@ -240,6 +240,22 @@ std::string Map::nearest(std::string_view path) const {
     return rmem::did_you_mean(path, names);
 }
 
+std::uint64_t Map::layout_of(std::uint32_t structure) const {
+    const Structure& one = structures_[structure];
+    rmem::Fnv1a hash;
+    hash.add_word(one.bytes);
+    for (const Variable& member : one.members) {
+        const Type& type = member.type;
+        hash.add(member.name).add_word(member.offset).add_word(type.count).add_word(type.is_array);
+        if (type.structure != Type::kNoStructure) {
+            hash.add_word(layout_of(type.structure));
+        } else {
+            hash.add(maps::name_of(type.cell));
+        }
+    }
+    return hash.value();
+}
+
 /// A sum: in which order they stand says nothing.
 std::uint64_t Map::hash() const {
     std::uint64_t sum = 0;

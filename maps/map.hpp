@@ -11,6 +11,7 @@
 /// Thread safety: a value. Errors: `add` throws rmem::Error(bad_map).
 
 #include "maps/cell.hpp"
+#include "rmem/error.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,12 +35,12 @@ struct Owner {
 
     friend auto operator<=>(const Owner&, const Owner&) = default;
 };
-std::string text_of(const Owner& owner);
+RMEM_API std::string text_of(const Owner& owner);
 
 /// What other formats say and a map does not, by their words: it goes back into such a file.
 using Other = std::vector<std::pair<std::string, std::string>>;
 /// Empty: it is not said.
-std::string_view other_of(const Other& other, std::string_view key) noexcept;
+RMEM_API std::string_view other_of(const Other& other, std::string_view key) noexcept;
 
 /// Bits of a whole number.
 struct Field {
@@ -110,7 +111,7 @@ struct Place {
     const Field* field = nullptr;        ///< its bits alone
 };
 
-class Map {
+class RMEM_API Map {
 public:
     RingFacts ring;
 
@@ -140,6 +141,8 @@ public:
 
     /// Of what decides where bytes lie, how, and who writes them.
     std::uint64_t hash() const;
+    /// Of what decides how a structure's bytes lie in it.
+    std::uint64_t layout_of(std::uint32_t structure) const;
 
 private:
     std::uint32_t* slot_of(std::string_view name) noexcept;
@@ -151,6 +154,10 @@ private:
 };
 
 /// Whether it can be a variable's: it is no offset, and has no brackets and control characters.
-bool is_name(std::string_view text) noexcept;
+RMEM_API bool is_name(std::string_view text) noexcept;
+/// Whether it can lead to one, and is no offset.
+inline bool is_path(std::string_view text) noexcept {
+    return is_name(text.substr(0, text.find('[')));
+}
 
 }  // namespace maps

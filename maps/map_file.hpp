@@ -18,8 +18,9 @@ namespace maps {
 
 inline constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
-[[nodiscard]] Map read_map(const std::string& path);
+[[nodiscard]] RMEM_API Map read_map(const std::string& path);
 /// `path` is for messages. `is_plain`: sections may be read here.
-[[nodiscard]] Map map_of(std::string_view text, const std::string& path, bool is_plain = true);
+[[nodiscard]] RMEM_API Map map_of(std::string_view text, const std::string& path,
+                                  bool is_plain = true);
 
 }  // namespace maps

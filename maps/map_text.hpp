@@ -10,6 +10,6 @@
 namespace maps {
 
 /// Read (maps/map_file.hpp), it is the map. Without comments.
-[[nodiscard]] std::string file_of(const Map& map);
+[[nodiscard]] RMEM_API std::string file_of(const Map& map);
 
 }  // namespace maps

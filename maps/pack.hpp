@@ -11,6 +11,6 @@
 
 namespace maps {
 
-void pack(Map& map);
+RMEM_API void pack(Map& map);
 
 }  // namespace maps

@@ -5,6 +5,8 @@
 /// without escapes. What is not plain may be right all the same: toml++ says.
 /// Thread safety: functions of their arguments. Errors: none.
 
+#include "rmem/error.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -27,9 +29,9 @@ struct Entry {
 };
 
 /// Nothing: the line is not plain. One of blanks and comment has an empty key.
-std::optional<Entry> plain_entry(std::string_view line);
+RMEM_API std::optional<Entry> plain_entry(std::string_view line);
 /// Whether there is a character that TOML forbids, in comments and texts as well.
-bool has_control(std::string_view text);
-void skip_blank(std::string_view& line);
+RMEM_API bool has_control(std::string_view text);
+RMEM_API void skip_blank(std::string_view& line);
 
 }  // namespace maps

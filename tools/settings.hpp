@@ -22,6 +22,7 @@ struct Setting {
 /// Of a ring, for every command that makes one.
 inline constexpr Setting kRingSettings[] = {
     {"--size", "RMEM_SIZE", "Bytes of user's memory, such as 64K or 8M"},
+    {"--map", "RMEM_MAP", "Map of the memory (TOML): names, types and owners; rmem-map(1)"},
     {"--timing", "RMEM_TIMING", "Timing profile (not link direct); `rmem profiles` lists them"},
     {"--layout", "RMEM_LAYOUT", "Layout of the billboard: inline or paper"},
     {"--partition", "RMEM_PARTITION", "Bytes of each rank's data partition, such as 64K"},

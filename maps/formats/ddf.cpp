@@ -21,7 +21,7 @@ namespace {
 constexpr unsigned kMaxDepth = 64;  // of buses
 constexpr const char* kOwnSet = "SUBSCRIBE";
 
-constexpr std::array<std::pair<const char*, const char*>, 11> kTypes = {
+constexpr std::array<std::pair<const char*, const char*>, 11> kItemTypes = {
     {{"boolean", "bool"},
      {"float64", "f64"},
      {"float32", "f32"},
@@ -100,12 +100,12 @@ private:
             source_.refuse(line, fmt::format("'{}' is on line {} already", name, first->line));
         std::string usual = type;
         if (usual.starts_with("uint")) usual = "unsigned " + usual.substr(1);
-        const auto* const known = std::find_if(kTypes.begin(), kTypes.end(),
+        const auto* const known = std::find_if(kItemTypes.begin(), kItemTypes.end(),
                                                [&](const auto& one) { return usual == one.first; });
         const std::string length = item.child_value("length");
         const auto count = length.empty() ? std::optional<std::uint64_t>(1) : number(length);
         constexpr std::uint64_t kMost = 1U << 28;
-        if (known == kTypes.end() || !count || *count == 0 || *count > kMost)
+        if (known == kItemTypes.end() || !count || *count == 0 || *count > kMost)
             source_.refuse(line, fmt::format("'{}' has the type '{}' and the length '{}', of which "
                                              "one is not known",
                                              name, type, length));
@@ -167,10 +167,10 @@ Exported write_ddf(const Map& map, unsigned node) {
         cell.is_swapped = false;
         if (cell.kind == Cell::Kind::bits || cell.kind == Cell::Kind::hexadecimal)
             cell.kind = Cell::Kind::unsigned_number;
-        const auto* const type = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& kind) {
-            return name_of(cell) == kind.second;
-        });
-        if (one.type.structure != Type::kNoStructure || type == kTypes.end()) {
+        const auto* const type =
+            std::find_if(kItemTypes.begin(), kItemTypes.end(),
+                         [&](const auto& kind) { return name_of(cell) == kind.second; });
+        if (one.type.structure != Type::kNoStructure || type == kItemTypes.end()) {
             losses.lose(one, fmt::format("a file of Orchestra has no {}: all of it is lost",
                                          map.name_of(one.type)));
             continue;

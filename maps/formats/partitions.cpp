@@ -28,17 +28,18 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 4;
 
-constexpr std::array<std::pair<const char*, const char*>, 11> kTypes = {{{"double", "f64"},
-                                                                         {"single", "f32"},
-                                                                         {"int8", "i8"},
-                                                                         {"uint8", "u8"},
-                                                                         {"int16", "i16"},
-                                                                         {"uint16", "u16"},
-                                                                         {"int32", "i32"},
-                                                                         {"uint32", "u32"},
-                                                                         {"int64", "i64"},
-                                                                         {"uint64", "u64"},
-                                                                         {"boolean", "bool"}}};
+constexpr std::array<std::pair<const char*, const char*>, 11> kElementTypes = {
+    {{"double", "f64"},
+     {"single", "f32"},
+     {"int8", "i8"},
+     {"uint8", "u8"},
+     {"int16", "i16"},
+     {"uint16", "u16"},
+     {"int32", "i32"},
+     {"uint32", "u32"},
+     {"int64", "i64"},
+     {"uint64", "u64"},
+     {"boolean", "bool"}}};
 
 struct Element {
     unsigned line = 0;
@@ -107,9 +108,10 @@ std::optional<std::uint64_t> elements(std::string_view size) {
 Variable variable_of(const Source& source, const std::string& structure, std::uint64_t index,
                      const Element& element, std::uint64_t& end, Map& map) {
     const unsigned line = element.line;
-    const auto* const type = std::find_if(
-        kTypes.begin(), kTypes.end(), [&](const auto& one) { return element.type == one.first; });
-    if (type == kTypes.end())
+    const auto* const type =
+        std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                     [&](const auto& one) { return element.type == one.first; });
+    if (type == kElementTypes.end())
         source.refuse(line, fmt::format("{}({}) has the type '{}', which is none of MATLAB's; give "
                                         "one such as 'single'",
                                         structure, index, element.type));
@@ -200,10 +202,11 @@ Exported write_partitions(const Map& map, unsigned node) {
             losses.lose(one, fmt::format("that it is shown as {} is lost", map.name_of(one.type)));
             cell.kind = Cell::Kind::unsigned_number;
         }
-        const auto* const type = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& kind) {
-            return name_of(cell) == kind.second;
-        });
-        if (one.type.structure != Type::kNoStructure || type == kTypes.end() || !one.is_placed()) {
+        const auto* const type =
+            std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                         [&](const auto& kind) { return name_of(cell) == kind.second; });
+        if (one.type.structure != Type::kNoStructure || type == kElementTypes.end() ||
+            !one.is_placed()) {
             losses.lose(one, "it has no type of MATLAB's, or no place: all of it is lost");
             continue;
         }

@@ -57,6 +57,25 @@ unset RMEM_RING
 [[ $(head -1 "$work/said") == "version $(pkg-config --modversion billboard)" ]]
 "$work/cpp_user"
 
+echo "--- by the names of a map"
+for header in rig.h rig.hpp rig.py; do
+    "$prefix/bin/rmem" map header "$here/rig.toml" -o "$work/$header"
+done
+read -ra map_flags < <(pkg-config --cflags --libs rmem-maps)
+strict=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$work")
+"${CC:-cc}" -std=c11 "${strict[@]}" -o "$work/maps_c" "$here/maps_user.c" "${map_flags[@]}"
+"${CXX:-c++}" -std=c++20 "${strict[@]}" -o "$work/maps_cpp" "$here/maps_user.cpp" "${map_flags[@]}"
+python3 -c 'import sys; sys.path.insert(0, sys.argv[1]); import rig; rig.VARIABLES["title"]' "$work"
+for user in maps_c maps_cpp; do
+    "$prefix/bin/rmem" run -n 1 --map "$here/rig.toml" -- "$work/$user"
+    RMEM_MAP=$here/rig.toml "$work/$user"
+    if "$work/$user" 2>"$work/said"; then
+        echo "$user runs without a map"
+        exit 1
+    fi
+    grep -q "has no map" "$work/said"
+done
+
 echo "--- by the names of the vendors' own files"
 "${CC:-cc}" -std=c11 -I"$prefix/include/rfm2g" -o "$work/by_name" "$here/rfm2g_user.c" \
     "$libdir/librfm2g.a"

@@ -42,7 +42,8 @@ programs=("$work"/*.c "$work"/*.cpp)
 
 # What a program includes of the ports and cards it is linked with.
 libraries=(-L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem")
-path=$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem
+path=$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem:$RMEM_BUILD_DIR/maps
+libraries+=(-L"$RMEM_BUILD_DIR/maps" -lrmem-maps)
 for library in "$RMEM_BUILD_DIR"/{ports,cards}/*/lib*.so; do
     [[ -e $library ]] || continue
     name=$(basename "$library" .so)

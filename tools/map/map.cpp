@@ -4,11 +4,14 @@
 #include "maps/check.hpp"
 #include "maps/difference.hpp"
 #include "maps/formats/format.hpp"
+#include "maps/formats/program.hpp"
 #include "maps/map_file.hpp"
 #include "maps/map_text.hpp"
 #include "maps/pack.hpp"
+#include "maps/ring_map.hpp"
 #include "rmem/base/small_file.hpp"
 #include "rmem/error.hpp"
+#include "rmem/ring/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"
@@ -17,6 +20,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -30,11 +34,13 @@ constexpr const char* kMapExamples = R"(
 Examples:
   rmem map check rig.toml                  who overlaps whom, and what else is wrong
   rmem map show rig.toml                   all variables, by their places
+  rmem map show rig                        of a ring that runs
   rmem map show rig.toml aircraft/state    one of them, with its members
   rmem map pack rig.toml -o packed.toml    gives places to those that have none
   rmem map diff old.toml new.toml
   rmem map import blocks.csv --node 2 -o rig.toml    what another program's table says
   rmem map export rig.toml --format ddf              and back; stderr says what it cannot say
+  rmem map header rig.toml -o rig.hpp                variables of a program in C++, by their names
 
 A map:
   [ring]
@@ -48,11 +54,25 @@ A map:
 Exit codes: 0 done, 1 failed, or check found errors, or diff differences, 2 wrong command line.)";
 
 struct MapOptions {
-    std::string file, other, out, format;
+    std::string file, other, out, format, language, name;
     std::vector<std::string> names;
     unsigned node = 0;
     bool json = false;
 };
+
+/// A file's, or the one that a ring of that name has.
+maps::Map map_of(const std::string& file) {
+    std::shared_ptr<rmem::Ring> ring;
+    try {
+        if (!std::filesystem::exists(file)) ring = rmem::Ring::observe(file);
+    } catch (const rmem::Error& error) {
+        if (error.code() != rmem::Errc::no_such_ring) throw;
+    }
+    if (ring == nullptr) return maps::read_map(file);
+    if (const auto map = maps::map_of(*ring)) return *map;
+    throw rmem::Error(rmem::Errc::bad_map,
+                      fmt::format("ring '{}' has no map; give the map's file", file));
+}
 
 nlohmann::json json_of(const maps::Map& map, const maps::Variable& one) {
     nlohmann::json json = {{"name", one.name},
@@ -69,7 +89,7 @@ nlohmann::json json_of(const maps::Map& map, const maps::Variable& one) {
 // ---- check
 
 void check_map(const MapOptions& options) {
-    const maps::Map map = maps::read_map(options.file);
+    const maps::Map map = map_of(options.file);
     const auto findings = maps::check(map);
     nlohmann::json all = nlohmann::json::array();
     std::string text;
@@ -130,7 +150,7 @@ void add_whole(Table& table, const maps::Map& map, const std::string& path) {
 }
 
 void show_map(const MapOptions& options) {
-    const maps::Map map = maps::read_map(options.file);
+    const maps::Map map = map_of(options.file);
     if (options.json) {
         nlohmann::json all = nlohmann::json::array();
         for (const maps::Variable& one : map.variables()) all.push_back(json_of(map, one));
@@ -165,14 +185,13 @@ void give(const MapOptions& options, const std::string& text) {
 }
 
 void pack_map(const MapOptions& options) {
-    maps::Map map = maps::read_map(options.file);
+    maps::Map map = map_of(options.file);
     maps::pack(map);
     give(options, maps::file_of(map));
 }
 
 void diff_maps(const MapOptions& options) {
-    const auto found =
-        maps::differences(maps::read_map(options.file), maps::read_map(options.other));
+    const auto found = maps::differences(map_of(options.file), map_of(options.other));
     if (options.json) {
         show_json({{"differences", found}});
     } else {
@@ -203,9 +222,31 @@ void import_table(const MapOptions& options) {
 
 void export_table(const MapOptions& options) {
     const maps::Exported exported =
-        maps::export_map(format_option(options), maps::read_map(options.file), options.node);
+        maps::export_map(format_option(options), map_of(options.file), options.node);
     for (const std::string& one : exported.lost) fmt::print(stderr, "rmem map: {}\n", one);
     give(options, exported.text);
+}
+
+// ---- header
+
+/// What is given, or what the file's name says.
+maps::Language language_of(const MapOptions& options) {
+    const std::string ending = std::filesystem::path(options.out).extension();
+    const std::string language = !options.language.empty() ? options.language
+                                 : ending == ".h"          ? "c"
+                                 : ending == ".py"         ? "python"
+                                                           : "c++";
+    if (const auto known = maps::parse_language(language)) return *known;
+    throw UsageError(
+        fmt::format("--language: there is no '{}'; give {}", language, maps::kLanguageNames));
+}
+
+void write_header(const MapOptions& options) {
+    const maps::Language language = language_of(options);
+    maps::Map map = map_of(options.file);
+    maps::pack(map);
+    const std::string stem = std::filesystem::path(options.file).stem();
+    give(options, maps::program_text(map, language, options.name.empty() ? stem : options.name));
 }
 
 }  // namespace
@@ -217,7 +258,8 @@ void add_map(cli::App& app) {
     map->footer(kMapExamples);
     const auto add = [&](const char* word, const char* description, auto run) {
         cli::App* command = map->add_subcommand(word, description);
-        command->add_option("FILE", options->file, "The map")->required();
+        command->add_option("FILE", options->file, "The map's file, or a ring that has one")
+            ->required();
         command->callback([options, run] { run(*options); });
         return command;
     };
@@ -237,6 +279,13 @@ void add_map(cli::App& app) {
     from->add_option("--format", options->format, formats + " (default: by how it begins)");
     cli::App* to = add_writing("export", "Make another program's table of a map", export_table);
     to->add_option("--format", options->format, formats)->required();
+    cli::App* header =
+        add_writing("header", "Write what a program in C, C++ or Python includes", write_header);
+    header->add_option("--language", options->language,
+                       fmt::format("Language: {} (default: by FILE's ending of --out, or c++)",
+                                   maps::kLanguageNames));
+    header->add_option("--name", options->name,
+                       "Before the names in C, and the namespace in C++ (default: the map's file)");
     for (cli::App* command : {from, to}) {
         command->add_option("--node", options->node, "The node whose table it is")
             ->capture_default_str();

@@ -21,6 +21,7 @@
 #include "tools/node/node_events.hpp"
 #include "tools/node/node_munet.hpp"
 #include "tools/node/service.hpp"
+#include "tools/run/ring_map.hpp"
 #include "tools/run/run_report.hpp"
 #include "tools/settings.hpp"
 #include "tools/stop_signals.hpp"
@@ -234,6 +235,7 @@ rmem::RingConfig configure(const NodeOptions& options, bool* is_alone) {
     options.settings.apply();
     if (options.insecure) set_variable("RMEM_INSECURE", "1");
     unset_variable("RMEM_RANK");  // a launcher's: this process is none
+    prepare_map("node");
     const rmem::Environment environment = rmem::Environment::read();
     *is_alone = options.munet.wanted() && !environment.nodes;
     if (*is_alone) {
@@ -264,7 +266,8 @@ cards::Settings settings_of(const rmem::RingConfig& config, unsigned node) {
             std::any_of(settings.begin(), settings.end(),
                         [&](const auto& setting) { return setting.first == name; });
         if (value == nullptr || is_there) continue;
-        const bool is_path = name == "RMEM_KEY_FILE";  // programs run elsewhere
+        const bool is_path =
+            name == "RMEM_KEY_FILE" || name == "RMEM_MAP";  // programs run elsewhere
         settings.emplace_back(name, is_path ? std::filesystem::absolute(value).string() : value);
     }
     return settings;
@@ -282,6 +285,7 @@ void keep_node(const NodeOptions& options, const rmem::RingConfig& config, unsig
     const StopSignals stop;
     const auto ring_options = rmem::RingOptions::from(rmem::Environment::read(), config);
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
+    give_map_setting(*ring);
     rmem::NodeKeeper keeper(ring, node, ring_options);
     std::optional<cards::PublishedUnit> unit;
     publish_unit(unit, options, config, node);
@@ -302,6 +306,7 @@ void run_engine(const NodeOptions& options, const rmem::RingConfig& config, unsi
     auto settings = rmem::udp::EngineSettings::read(config);  // before anything is made
     const auto metrics = serve_metrics(options, config.segment_name(node));
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
+    give_map_setting(*ring);
     const rmem::ByteLock lock = lock_engine(*ring);
     const LastWord last_word(*ring);
     const auto patience =

@@ -7,6 +7,7 @@
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"
+#include "tools/run/ring_map.hpp"
 #include "tools/settings.hpp"
 #include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
@@ -99,6 +100,7 @@ Value file_of(const std::string& path, const std::string& at) {
 rmem::RingConfig config_of(const MakeOptions& options) {
     options.settings.apply();
     set_variable("RMEM_RING", options.ring);
+    prepare_map("make");
     rmem::RingConfig config = billboard::ring_config(rmem::Environment::read());
     if (config.link != rmem::LinkKind::direct && config.link != rmem::LinkKind::ring) {
         throw rmem::Error(
@@ -151,6 +153,7 @@ void make(const MakeOptions& options) {
                         "nobody is in it, `rmem poke` changes its values",
                         config.name, config.name));
     }
+    give_map_setting(*ring);
     for (const Value& value : values) store_in_all_banks(*ring, value.offset, value.bytes);
     ring->set_stays(true);
     tell(config, set, options.json);

@@ -22,6 +22,7 @@
 #include "tools/run/launcher.hpp"
 #include "tools/run/node_processes.hpp"
 #include "tools/run/rig.hpp"
+#include "tools/run/ring_map.hpp"
 #include "tools/settings.hpp"
 
 #include <fmt/format.h>
@@ -30,6 +31,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <random>
@@ -48,6 +50,7 @@ Examples:
   rmem run -n 4 -- ./program --its=options
   rmem run -n 2 --link ring --timing scramnet-burst -- ./program
   rmem run -n 4 --ring rig --size 8M -- ./program    under a name, for `rmem watch rig 0x100`
+  rmem run -n 4 --ring rig --map rig.toml -- ./program    with names, for `rmem watch rig NAME`
   rmem run -n 8 --nodes 4 --layout paper -- ./program
   rmem run -n 4 --nodes 2 --link udp -- ./program    two nodes, each run by an `rmem node`
   rmem run -n 3 --link ring --faults 'cut:cable=1,at=5ms,until=20ms' -- ./program
@@ -114,7 +117,11 @@ RingKeys ring_keys() {
 std::vector<RankProgram> chosen_programs(const RunOptions& options) {
     if (options.rig.empty()) return programs_of(std::max(options.ranks, 1U), options.words);
     Rig rig = read_rig(options.rig, ring_keys());
-    for (const auto& [variable, value] : rig.settings) set_variable(variable, value);
+    for (const auto& [variable, value] : rig.settings) {
+        // A path in the file is meant from there.
+        const auto folder = std::filesystem::path(options.rig).parent_path();
+        set_variable(variable, variable == "RMEM_MAP" ? (folder / value).string() : value);
+    }
     return std::move(rig.programs);
 }
 
@@ -151,6 +158,7 @@ std::optional<rmem::RingConfig> set_environment(const RunOptions& options, std::
     const std::string ranks = fmt::format("{}", count);
     set_variable("RMEM_RANKS", ranks);
     auto kept = adopt_ring(count);
+    prepare_map("run");
     if (std::getenv("RMEM_RING") == nullptr) set_variable("RMEM_RING", unused_name());  // NOLINT
     if (std::getenv("RMEM_NODES") == nullptr) set_variable("RMEM_NODES", ranks);        // NOLINT
     // All of a ring that is started here is here: nobody else need hear it.
@@ -254,6 +262,7 @@ std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned n
                                  ring->header().creator_pid));
     }
     held.push_back(std::move(*lock));
+    give_map_setting(*ring);
     for (unsigned rank = 0; rank < config.ranks; ++rank) {
         if (!ring->is_alive(rank)) continue;
         // relaxed is enough: for people

@@ -6,7 +6,7 @@
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
-#include "tools/watch/cells.hpp"
+#include "tools/watch/named.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -123,15 +123,20 @@ void dump_lines(const BankView& bank, std::uint64_t from, std::uint64_t to, bool
                {"lines", folder.take_lines()}});
 }
 
+void check_order(std::uint64_t from, std::uint64_t to) {
+    if (from <= to) return;
+    throw UsageError(
+        fmt::format("--from {} is after --to {}; swap them", offset_text(from), offset_text(to)));
+}
+
 void dump(const DumpOptions& options) {
-    const std::uint64_t from = size_option("--from", options.from);
-    std::optional<std::uint64_t> given;
-    if (!options.to.empty()) given = size_option("--to", options.to);
-    if (given && from > *given) {
-        throw UsageError(fmt::format("--from {} is after --to {}; swap them", offset_text(from),
-                                     offset_text(*given)));
-    }
+    if (!maps::is_path(options.from) && !options.to.empty() && !maps::is_path(options.to))
+        check_order(size_option("--from", options.from), size_option("--to", options.to));
     const BankView bank(options.ring, options.node);
+    const std::uint64_t from = offset_option("--from", options.from, bank.ring());
+    std::optional<std::uint64_t> given;
+    if (!options.to.empty()) given = offset_option("--to", options.to, bank.ring());
+    if (given) check_order(from, *given);
     const std::uint64_t end = options.system ? bank.bank_bytes() : bank.user_bytes();
     const std::uint64_t to = given.value_or(std::max(from, end));
     bank.check(from, to - from, options.system);
@@ -146,7 +151,8 @@ void add_dump(cli::App& app) {
     auto options = std::make_shared<DumpOptions>();
     cli::App* command = app.add_subcommand("dump", "Print a bank's bytes");
     add_ring(*command, options->ring)->required();
-    command->add_option("--from", options->from, "First byte")->capture_default_str();
+    command->add_option("--from", options->from, "First byte, or a name of its map")
+        ->capture_default_str();
     command->add_option("--to", options->to, "End (default: of the user's memory)");
     command->add_option("--node", options->node,
                         "Node of the bank (default: the first; on link udp the one that is here)");

@@ -6,12 +6,13 @@
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
-#include "tools/watch/cells.hpp"
+#include "tools/watch/named.hpp"
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 
 namespace tools {
@@ -23,6 +24,8 @@ Examples:
   rmem peek my-ring 0x100               one word
   rmem peek my-ring 0x100 8 --as f32    eight numbers, one on each line
   rmem peek my-ring 0x200 2 --as u16be  two numbers as a big-endian program stores them
+  rmem peek rig aircraft/altitude       a variable of the ring's map, in its unit
+  rmem peek rig aircraft/state          a structure, each member
   rmem peek my-ring 4K 80 --as text     a text of at most 80 bytes
   rmem peek my-ring 0 16 --node 2       as node 2 sees it (links with a bank per node)
   rmem peek my-ring@2 0 16              the same, on link udp
@@ -30,38 +33,49 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 struct PeekOptions {
-    std::string ring, offset, as = "u32";
-    std::uint64_t count = 1;
-    std::optional<unsigned> node;
+    GivenPlace given;
     bool system = false, json = false;
 };
 
 void peek(const PeekOptions& options) {
-    const CellType type = parse_cell_type(options.as);
-    const std::uint64_t offset = size_option("OFFSET", options.offset);
-    check_alignment(type, options.as, offset);
-    const BankView bank(options.ring, options.node);
-    const std::size_t size = type.bytes;
-    bank.check(offset, options.count > bank.bank_bytes() ? options.count : options.count * size,
-               options.system);
+    static_cast<void>(options.given.type());
+    const BankView bank(options.given.ring, options.given.node);
+    const Meant meant = meant_by(options.given, bank.ring());
+    const std::uint64_t begin = meant.begin();
+    bank.check(begin, meant.end() - begin, options.system);
     bank.warn_if_old();
-    const auto bytes = bank.read(offset, options.count * size);
-    const std::span<const std::byte> all(bytes);
-
-    std::string lines;
-    nlohmann::json values = nlohmann::json::array();
-    const std::size_t step = type.is_text() ? bytes.size() : size;
-    for (std::size_t at = 0; at < bytes.size(); at += step) {
-        const auto cell = all.subspan(at, step);
-        values.push_back(cell_json(type, cell));
-        lines += cell_text(type, cell) + "\n";
+    const auto bytes = bank.read(begin, meant.end() - begin);
+    const auto bytes_of = [&](const maps::Leaf& leaf) {
+        return std::span(bytes).subspan(leaf.offset - begin, leaf.bytes);
+    };
+    if (!options.json) {
+        if (!meant.is_named() || meant.leaves.size() == 1) {
+            std::string lines;
+            for (const auto& leaf : meant.leaves) lines += meant.text(leaf, bytes_of(leaf)) + "\n";
+            return show(lines);
+        }
+        Table table({">offset", "name", "value"});
+        for (const auto& leaf : meant.leaves)
+            table.add({offset_text(leaf.offset), leaf.path, meant.text(leaf, bytes_of(leaf))});
+        return show(table.text());
     }
-    if (!options.json) return show(lines);
-    show_json({{"ring", options.ring},
-               {"node", bank.node()},
-               {"offset", offset},
-               {"type", options.as},
-               {"values", values}});
+    nlohmann::json values = nlohmann::json::array();
+    nlohmann::json all = {{"ring", options.given.ring}, {"node", bank.node()}, {"offset", begin}};
+    if (!meant.is_named()) {
+        for (const auto& leaf : meant.leaves) values.push_back(meant.json(leaf, bytes_of(leaf)));
+        all["type"] = maps::name_of(options.given.type());
+    } else {
+        for (const auto& leaf : meant.leaves) {
+            values.push_back({{"name", leaf.path},
+                              {"offset", leaf.offset},
+                              {"type", maps::name_of(leaf.cell)},
+                              {"unit", leaf.unit()},
+                              {"value", meant.json(leaf, bytes_of(leaf))}});
+        }
+        all["name"] = options.given.place;
+    }
+    all["values"] = values;
+    show_json(all);
 }
 
 }  // namespace
@@ -69,15 +83,9 @@ void peek(const PeekOptions& options) {
 void add_peek(cli::App& app) {
     auto options = std::make_shared<PeekOptions>();
     cli::App* command = app.add_subcommand("peek", "Print values from a bank");
-    add_ring(*command, options->ring)->required();
-    command->add_option("OFFSET", options->offset, "Offset in bytes: 256, 0x100 or 4K")->required();
-    command->add_option("COUNT", options->count, "Number of values (of text: bytes)")
-        ->check(cli::at_least_one())
-        ->capture_default_str();
-    command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
-        ->capture_default_str();
-    command->add_option("--node", options->node,
-                        "Node of the bank (default: the first; on link udp the one that is here)");
+    options->given.add_to(
+        *command, "Node of the bank (default: the first; on link udp the one that is here)");
+    options->given.add_count(*command, std::numeric_limits<std::uint64_t>::max());
     command->add_flag("--system", options->system, "The memory above the user's, too");
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kPeekExamples);

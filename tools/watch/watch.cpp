@@ -10,7 +10,7 @@
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
 #include "tools/watch/bank_view.hpp"
-#include "tools/watch/cells.hpp"
+#include "tools/watch/named.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -44,14 +44,14 @@ constexpr std::size_t kMaxLiveRows = 40;               // more do not stay on a 
 constexpr std::int64_t kMembersEveryNs = 200'000'000;  // looks for members that often
 
 struct WatchOptions {
-    std::string ring, offset, as = "u32", interval = "10ms", duration;
-    std::uint64_t cells = 1, changes = 0;
-    std::optional<unsigned> node;
+    GivenPlace given;
+    std::string interval = "10ms", duration;
+    std::uint64_t changes = 0;
     bool lines = false, system = false, json = false;
 };
 
 struct Cell {
-    std::uint64_t offset = 0;
+    maps::Leaf leaf;
     std::vector<std::byte> bytes;
     std::uint64_t changes = 0;
     std::string when = "-";
@@ -69,24 +69,21 @@ class Watch {
 public:
     explicit Watch(const WatchOptions& options)
         : options_(options),
-          type_(parse_cell_type(options.as)),
-          offset_(size_option("OFFSET", options.offset)),
           interval_(duration_option("--interval", options.interval)),
           end_(options.duration.empty()
                    ? rmem::Deadline::never()
                    : rmem::Deadline::in(duration_option("--for", options.duration))),
-          bank_(options.ring, options.node),
+          bank_(options.given.ring, options.given.node),
+          meant_(meant_by(options.given, bank_.ring())),
           live_(!options.lines && !options.json && ::isatty(STDOUT_FILENO) == 1) {
-        check_alignment(type_, options.as, offset_);
-        const bool one_text = type_.is_text();
-        const std::uint64_t size = one_text ? options.cells : type_.bytes;
-        const std::uint64_t count = one_text ? 1 : options.cells;
-        bank_.check(offset_, count * size, options.system);
-        for (std::uint64_t i = 0; i < count; ++i) {
-            const std::uint64_t at = offset_ + i * size;
-            cells_.push_back({at, bank_.read(at, size)});
+        bank_.check(meant_.begin(), meant_.end() - meant_.begin(), options.system);
+        if (meant_.leaves.size() > kMaxCells) {
+            throw UsageError(fmt::format("'{}' has {} values, and {} can be watched; give COUNT",
+                                         options.given.place, meant_.leaves.size(), kMaxCells));
         }
-        live_ = live_ && count <= kMaxLiveRows;
+        for (const maps::Leaf& leaf : meant_.leaves)
+            cells_.push_back({leaf, bank_.read(leaf.offset, leaf.bytes)});
+        live_ = live_ && cells_.size() <= kMaxLiveRows;
     }
 
     void run() {
@@ -98,7 +95,8 @@ public:
             look();
             if (enough() || end_.passed(now)) return;
             if (!alive) {
-                fmt::print(stderr, "rmem watch: ring '{}' has no members left\n", options_.ring);
+                fmt::print(stderr, "rmem watch: ring '{}' has no members left\n",
+                           options_.given.ring);
                 return;
             }
             std::this_thread::sleep_for(std::chrono::nanoseconds(interval_));
@@ -124,7 +122,7 @@ private:
     void look() {
         bool changed = false;
         for (Cell& cell : cells_) {
-            std::vector<std::byte> found = bank_.read(cell.offset, cell.bytes.size());
+            std::vector<std::byte> found = bank_.read(cell.leaf.offset, cell.bytes.size());
             if (found == cell.bytes || enough()) continue;
             const auto when = WallClock::now();
             std::swap(cell.bytes, found);
@@ -144,20 +142,22 @@ private:
         if (options_.json) {
             nlohmann::json line = {
                 {"time_ns", when.time_since_epoch() / std::chrono::nanoseconds(1)},
-                {"offset", cell.offset},
-                {"value", cell_json(type_, cell.bytes)}};
-            if (before != nullptr) line["before"] = cell_json(type_, *before);
+                {"offset", cell.leaf.offset},
+                {"value", meant_.json(cell.leaf, cell.bytes)}};
+            if (meant_.is_named()) line["name"] = cell.leaf.path;
+            if (before != nullptr) line["before"] = meant_.json(cell.leaf, *before);
             return show_json_line(line);
         }
-        const std::string was = before == nullptr ? "" : cell_text(type_, *before) + " -> ";
-        show(fmt::format("{}  {}  {}{}\n", clock_text(when), offset_text(cell.offset), was,
-                         cell_text(type_, cell.bytes)));
+        const std::string was = before == nullptr ? "" : meant_.text(cell.leaf, *before) + " -> ";
+        show(fmt::format("{}  {}  {}{}\n", clock_text(when), meant_.label(cell.leaf), was,
+                         meant_.text(cell.leaf, cell.bytes)));
     }
 
     void redraw() {
-        Table table({"offset", ">value", ">changes", "last seen to change"});
+        Table table(
+            {meant_.is_named() ? "name" : "offset", ">value", ">changes", "last seen to change"});
         for (const Cell& cell : cells_) {
-            table.add({offset_text(cell.offset), cell_text(type_, cell.bytes),
+            table.add({meant_.label(cell.leaf), meant_.text(cell.leaf, cell.bytes),
                        fmt::format("{}", cell.changes), cell.when});
         }
         // Up over the old lines, and clear to the end of the screen.
@@ -167,11 +167,10 @@ private:
     }
 
     const WatchOptions& options_;
-    const CellType type_;
-    const std::uint64_t offset_;
     const std::int64_t interval_;
     const rmem::Deadline end_;
     BankView bank_;
+    const Meant meant_;
     bool live_;
     std::vector<Cell> cells_;
     std::uint64_t seen_ = 0;
@@ -185,15 +184,9 @@ private:
 void add_watch(cli::App& app) {
     auto options = std::make_shared<WatchOptions>();
     cli::App* command = app.add_subcommand("watch", "Print the changes in a bank");
-    add_ring(*command, options->ring)->required();
-    command->add_option("OFFSET", options->offset, "Offset in bytes: 256, 0x100 or 4K")->required();
-    command->add_option("COUNT", options->cells, "Number of values (of text: bytes)")
-        ->check(cli::range(std::uint64_t{1}, kMaxCells))
-        ->capture_default_str();
-    command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
-        ->capture_default_str();
-    command->add_option("--node", options->node,
-                        "Node of the bank (default: the first; on link udp the one that is here)");
+    options->given.add_to(
+        *command, "Node of the bank (default: the first; on link udp the one that is here)");
+    options->given.add_count(*command, kMaxCells);
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
     command->add_flag("--changes", options->lines, "One line for each change, on a terminal too");
@@ -203,7 +196,10 @@ void add_watch(cli::App& app) {
     command->add_flag("--system", options->system, "The memory above the user's, too");
     command->add_flag("--json", options->json, "One JSON object for each change");
     command->footer(kWatchExamples);
-    command->callback([options] { Watch(*options).run(); });
+    command->callback([options] {
+        static_cast<void>(options->given.type());
+        Watch(*options).run();
+    });
 }
 
 }  // namespace tools
