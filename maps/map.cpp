@@ -3,6 +3,7 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/hash.hpp"
+#include "rmem/base/large_pages.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/base/suggestion.hpp"
 #include "rmem/error.hpp"
@@ -150,6 +151,11 @@ void Map::add(Structure structure) {
     }
     structure.bytes = rmem::round_up(structure.bytes, structure.alignment);
     structures_.push_back(std::move(structure));
+}
+
+void Map::reserve(std::size_t variables) {
+    variables_.reserve(variables);
+    rmem::prefer_large_pages(variables_.data(), variables * sizeof(Variable));
 }
 
 /// Where the name's place stands, or can stand.

@@ -122,7 +122,7 @@ public:
     /// Its members get places: those without one follow the one before, as in C.
     void add(Structure structure);
     void place(std::size_t index, std::uint64_t offset) { variables_[index].offset = offset; }
-    void reserve(std::size_t variables) { variables_.reserve(variables); }
+    void reserve(std::size_t variables);
 
     /// "f64", "u16be[8]", "text[80]", a structure's name. None: it is no type.
     std::optional<Type> parse_type(std::string_view text) const;

@@ -2,6 +2,7 @@
 #include "maps/map_file.hpp"
 
 #include "maps/plain_line.hpp"
+#include "rmem/base/large_pages.hpp"
 #include "rmem/base/small_file.hpp"
 #include "rmem/base/suggestion.hpp"
 #include "rmem/error.hpp"
@@ -23,6 +24,8 @@
 namespace maps {
 
 namespace {
+
+constexpr std::size_t kUsualBytes = 100;  // of a variable's section
 
 class Refusal {
 public:
@@ -102,6 +105,9 @@ private:
     /// False: there is a header that is not known, a line that only looks like one, or something
     /// before the first.
     bool split(std::string_view text) {
+        const std::size_t usual = 1 + text.size() / kUsualBytes;
+        parts_.reserve(usual);
+        rmem::prefer_large_pages(parts_.data(), usual * sizeof(Part));
         parts_.assign(1, {Section::none, 0, text});
         unsigned line = 0;
         for (std::size_t at = 0; at < text.size();) {
@@ -518,7 +524,6 @@ Map read_map(const std::string& path) {
 }
 
 Map map_of(std::string_view text, const std::string& path, bool is_plain) {
-    constexpr std::size_t kUsualBytes = 100;  // of a variable's section
     Map map;
     map.reserve(text.size() / kUsualBytes);
     Reader(path, map).read(text, is_plain);

@@ -2,6 +2,7 @@
 #include "maps/formats/program.hpp"
 
 #include "maps/names.hpp"
+#include "rmem/base/large_pages.hpp"
 #include "rmem/error.hpp"
 
 #include <fmt/format.h>
@@ -49,6 +50,8 @@ public:
         }
     }
 
+    void reserve(std::size_t names) { taken_.reserve(names); }
+
 private:
     std::unordered_set<std::string> taken_;
     std::unordered_map<std::string, unsigned> numbers_;
@@ -74,6 +77,11 @@ public:
     Writer(const Map& map, std::string_view name)
         : map_(map), name_(Words().of(name)), hash_(map.hash()) {
         for (const Structure& one : map.structures()) structures_.push_back(words_.of(one.name));
+        constexpr std::size_t kUsualBytes = 256;  // of a variable
+        const std::size_t usual = kUsualBytes * map.variables().size();
+        out_.reserve(usual);
+        rmem::prefer_large_pages(out_.data(), usual);
+        words_.reserve(map.variables().size());
         for (const Variable& one : map.variables()) {
             if (one.is_placed()) continue;
             throw rmem::Error(rmem::Errc::bad_map,
@@ -88,7 +96,7 @@ protected:
     void add(fmt::format_string<T...> format, T&&... values) {
         fmt::format_to(std::back_inserter(out_), format, std::forward<T>(values)...);
     }
-    std::string take() { return fmt::to_string(out_); }
+    std::string take() { return std::move(out_); }
 
     static std::string quoted(std::string_view text) {
         std::string result = "\"";
@@ -188,7 +196,7 @@ protected:
     Words words_;
 
 private:
-    fmt::memory_buffer out_;
+    std::string out_;
 };
 
 class CWriter : Writer {

@@ -2,6 +2,7 @@
 #include "rmem/base/small_file.hpp"
 
 #include "rmem/base/descriptor.hpp"
+#include "rmem/base/large_pages.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,7 +26,11 @@ std::string start_of(const char* path, std::size_t most, int& error) {
     // Of the kernel's files it is 0, and any may grow meanwhile.
     const bool has_size = ::fstat(fd.get(), &found) == 0 && found.st_size > 0;
     const std::size_t size_now = has_size ? static_cast<std::size_t>(found.st_size) + 1 : 0;
-    std::string text(std::min(most, std::max<std::size_t>(size_now, kSmallFileBytes)), '\0');
+    const std::size_t room = std::min(most, std::max<std::size_t>(size_now, kSmallFileBytes));
+    std::string text;
+    text.reserve(room);
+    prefer_large_pages(text.data(), room);
+    text.resize(room);
     std::size_t size = 0;
     ssize_t got = 0;
     do {
