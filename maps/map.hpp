@@ -97,6 +97,7 @@ struct RingFacts {
     std::uint64_t bytes = 0;        ///< of the user's memory; 0: nothing is said
     bool is_swapped = false;        ///< of cells whose name does not say it
     bool sends_whole_words = false;
+    bool has_canaries = false;  ///< what is no variable's is nobody's (rmem/ring/owners.hpp)
     Other other;
 
     friend bool operator==(const RingFacts&, const RingFacts&) = default;

@@ -356,10 +356,13 @@ private:
             ring.is_swapped = (order == "big") == (std::endian::native == std::endian::little);
         } else if (given.key == "whole_words") {
             ring.sends_whole_words = given.boolean();
+        } else if (given.key == "canaries") {
+            ring.has_canaries = given.boolean();
         } else if (given.key == "other") {
             ring.other = other(given);
         } else {
-            refuse_key(given, {"nodes", "ranks", "bytes", "byte_order", "whole_words", "other"});
+            refuse_key(given, {"nodes", "ranks", "bytes", "byte_order", "whole_words", "canaries",
+                               "other"});
         }
     }
 

@@ -88,6 +88,7 @@ std::string file_of(const Map& map) {
                             std::endian::native == std::endian::little ? "big" : "little");
     }
     if (ring.sends_whole_words) text += "whole_words = true\n";
+    if (ring.has_canaries) text += "canaries = true\n";
     text += other_line(ring.other);
     for (const Structure& structure : map.structures()) {
         text += fmt::format("\n[[structure]]\nname = {}\n", quoted(structure.name));

@@ -18,6 +18,7 @@
 #include <functional>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace maps {
 
@@ -142,6 +143,23 @@ void give_map(const rmem::Ring& ring, const Map& map) {
     refuse_map(ring, fmt::format("has another map: {}; take that one (`rmem map show`), or another "
                                  "ring",
                                  first));
+}
+
+void give_owners(const rmem::Ring& ring, const Map& map, rmem::OwnerMode mode) {
+    using Kind = rmem::ByteOwner::Kind;
+    std::vector<rmem::OwnedRange> ranges;
+    for (const Variable& one : map.variables()) {
+        const Kind kind = one.owner.kind == Owner::Kind::node   ? Kind::node
+                          : one.owner.kind == Owner::Kind::rank ? Kind::rank
+                                                                : Kind::anybody;
+        if (!one.is_placed() || (kind == Kind::anybody && !map.ring.has_canaries)) continue;
+        ranges.push_back({one.offset,
+                          map.bytes_of(one.type),
+                          {kind, static_cast<std::uint16_t>(one.owner.number)}});
+    }
+    if (!rmem::Owners::put(ring, mode, ranges, map.ring.has_canaries) &&
+        rmem::Owners::mode_of(ring) != mode)
+        refuse_map(ring, "looks after owners in another way; take that, or another ring");
 }
 
 SharedMap agreed_map(const rmem::Ring& ring) {

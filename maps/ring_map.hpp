@@ -10,6 +10,7 @@
 /// does not fit the ring; one that cannot be read.
 
 #include "maps/map.hpp"
+#include "rmem/ring/owners.hpp"
 #include "rmem/ring/ring.hpp"
 
 #include <memory>
@@ -29,6 +30,10 @@ RMEM_API SharedMap map_of(const rmem::Ring& ring);
 RMEM_API void give_map(const rmem::Ring& ring, const Map& map);
 /// The ring's, which gets RMEM_MAP's where it has none. Null: nobody has one.
 RMEM_API SharedMap agreed_map(const rmem::Ring& ring);
+
+/// Has the ring look after the variables' owners, and where the map has canaries after what is
+/// between them. Before programs come: those that are there already are not looked after.
+RMEM_API void give_owners(const rmem::Ring& ring, const Map& map, rmem::OwnerMode mode);
 
 /// Bytes of memory up to the end of the last variable.
 RMEM_API std::uint64_t end_of(const Map& map) noexcept;

@@ -2,6 +2,7 @@
 #include "rmem/node.hpp"
 
 #include "rmem/base/word_block.hpp"
+#include "rmem/link/owned_card.hpp"
 #include "rmem/link/replica_card.hpp"
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/link/sim/card.hpp"
@@ -68,9 +69,9 @@ typename M::Options options_of(const Ring& ring) {
 template <class M, class CardOf>
 std::unique_ptr<Card> make_card_of(std::shared_ptr<Ring> ring, Member member, bool is_the_process) {
     const auto options = options_of<M>(*ring);
-    return std::make_unique<CardOf>(
+    return looked_after(std::make_unique<CardOf>(
         is_the_process ? take_seat<M>(std::move(ring), member, options, SeatUse::node)
-                       : std::make_shared<Seat<M>>(std::move(ring), member, options));
+                       : std::make_shared<Seat<M>>(std::move(ring), member, options)));
 }
 
 /// The card for the ring's link. `is_the_process`: its node, beside its messages.
@@ -288,7 +289,7 @@ std::byte* Node::stores(StoresMode mode) {
                     "no shared memory; use link direct, ring, udp or fabric");
     }
     card.keep_applying();
-    if (impl_->direct() != nullptr) return impl_->memory();
+    if (impl_->is_direct()) return impl_->memory();
     if (impl_->captured() == nullptr) {
         impl_->capture(mode);
         if (mode == StoresMode::scan) {

@@ -48,14 +48,15 @@ public:
             // Where a store is not the transfer nothing is stored here.
             memory_ = card_->ring()->segment().map_again(
                 bank_, size_,
-                direct_ != nullptr ? Mapping::Access::load_and_store : Mapping::Access::load);
+                is_direct() ? Mapping::Access::load_and_store : Mapping::Access::load);
         }
         return memory_.data() != nullptr ? memory_.data() : bank_;
     }
     std::size_t size() const noexcept { return size_; }
     Card& card() const noexcept { return *card_; }
-    /// Null: of another link, or in a forked child.
+    /// Null: of another link, in a ring that looks after owners, or in a forked child.
     DirectCard* direct() const noexcept { return direct_; }
+    bool is_direct() const { return card_->config().link == LinkKind::direct; }
     /// What `call` gives with the card, by its type where a store is the transfer: there a virtual
     /// call costs as much as the access.
     template <class Call>
@@ -67,7 +68,9 @@ public:
     CapturedStores::Hold hold() const { return CapturedStores::Hold(captured_.get()); }
     /// Null: none are captured.
     CapturedStores* captured() const noexcept { return captured_.get(); }
-    void capture(StoresMode mode) { captured_ = std::make_unique<CapturedStores>(*card_, mode); }
+    void capture(StoresMode mode) {
+        captured_ = std::make_unique<CapturedStores>(card_->for_stores(), mode);
+    }
 
     std::uint32_t word(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.hpp

@@ -54,6 +54,8 @@ void add_peek(cli::App& app);
 void add_poke(cli::App& app);
 void add_dump(cli::App& app);
 void add_wait(cli::App& app);
+void add_who(cli::App& app);
+void add_break(cli::App& app);
 void add_watch(cli::App& app);
 void add_info(cli::App& app);
 void add_list(cli::App& app);

@@ -28,7 +28,9 @@ std::byte* place_of(const Ring& ring) {
     return ring.segment().data() + SegmentLayout(ring.config()).map;
 }
 
-ByteLock lock(const Ring& ring) {
+}  // namespace
+
+ByteLock lock_life_cycle(const Ring& ring) {
     for (const Deadline end = Deadline::in(kLockNs);; std::this_thread::sleep_for(kPause)) {
         if (auto held = ring.segment().try_lock(kLifeCycleByte)) return std::move(*held);
         if (!end.passed(now_ns())) continue;
@@ -38,8 +40,6 @@ ByteLock lock(const Ring& ring) {
                                 ring.config().name));
     }
 }
-
-}  // namespace
 
 std::uint64_t map_hash(const Ring& ring) noexcept {
     // (1) - this acquire-load synchronizes-with the release-store (2): its text is there
@@ -56,7 +56,7 @@ std::string map_text(const Ring& ring) {
 
 bool put_map(const Ring& ring, std::uint64_t hash, std::string_view text) {
     RMEM_CHECK(hash != 0);
-    const ByteLock held = lock(ring);
+    const ByteLock held = lock_life_cycle(ring);
     if (map_hash(ring) != 0) return false;
     if (text.size() > kMaxMapBytes) text = {};
     SegmentHeader& header = segment_header(ring);

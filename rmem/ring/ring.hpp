@@ -78,6 +78,7 @@ struct SegmentHeader {
     std::uint64_t time_namespace;          ///< of its maker, whose clock all who take part share
     std::atomic<std::uint64_t> map_hash;   ///< 0: it has no map (rmem/ring/map_text.hpp)
     std::atomic<std::uint64_t> map_bytes;  ///< of its text; 0: that has no room
+    std::atomic<std::uint32_t> owners;     ///< OwnerMode (rmem/ring/owners.hpp)
 };
 
 enum class RankState : std::uint32_t {
@@ -158,7 +159,7 @@ struct Trust;  // rmem/base/ownership.hpp
 struct SegmentLayout {
     std::size_t attention = 0, stamps = 0, sleepers = 0, ranks = 0, nodes = 0, board = 0,
                 log_headers = 0, logs = 0, tap = 0, interrupts = 0, banks = 0, twins = 0, map = 0,
-                guests = 0, guest_logs = 0;
+                owners = 0, guests = 0, guest_logs = 0;
     std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0, twin_stride = 0;
     /// What has memory behind it from the start; twins have it while they are kept, a map when it
     /// has come.

@@ -7,6 +7,7 @@
 #include "rmem/ring/map_text.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/owners.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/waiting/word_sleepers.hpp"
@@ -50,7 +51,8 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     const bool has_logs = config.link != LinkKind::direct;
     if (has_logs) twin_stride = round_up(config.user_bytes, kPageBytes);
     map = twins + config.banks() * twin_stride;
-    guests = map + kMaxMapBytes;
+    owners = map + kMaxMapBytes;
+    guests = owners + Owners::area_bytes(config);
     const unsigned most_guests = config.seats() - config.ranks;
     guest_logs = guests + most_guests * kGuestBytes;
     total = guest_logs + (has_logs ? most_guests * kClientLogBytes : 0);

@@ -36,7 +36,7 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["RMEM_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["RMEM_BUILD_DIR"])
-LIBRARIES = {"rmem": "rmem", "billboard": "billboard"} | {
+LIBRARIES = {"rmem": "rmem", "rmem-maps": "maps", "billboard": "billboard"} | {
     lists.parent.name: str(lists.parent.relative_to(SOURCE))
     for lists in [*SOURCE.glob("ports/*/CMakeLists.txt"), *SOURCE.glob("cards/*/CMakeLists.txt")]
 }
@@ -152,6 +152,7 @@ def make_tools(work):
     for name, folder in LIBRARIES.items():
         (work / "pkgconfig" / f"{name}.pc").write_text(
             f"Name: {name}\nDescription: of the build\nVersion: 0\n"
+            f"Requires: {'rmem' if name == 'rmem-maps' else ''}\n"
             f"Cflags: {WARNINGS} -I{SOURCE} -I{SOURCE}/ports -I{SOURCE / folder}\n"
             f"Libs: -L{BUILD / folder} -l{name} -Wl,-rpath,{found}\n",
             encoding="utf-8",

@@ -86,6 +86,7 @@ constexpr Setting kNetworkSettings[] = {
 };
 
 struct NodeOptions {
+    OwnersOption owners;
     Settings settings;
     MunetOptions munet;
     std::optional<unsigned> unit;
@@ -285,7 +286,7 @@ void keep_node(const NodeOptions& options, const rmem::RingConfig& config, unsig
     const StopSignals stop;
     const auto ring_options = rmem::RingOptions::from(rmem::Environment::read(), config);
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
-    give_map_setting(*ring);
+    options.owners.give(*ring);
     rmem::NodeKeeper keeper(ring, node, ring_options);
     std::optional<cards::PublishedUnit> unit;
     publish_unit(unit, options, config, node);
@@ -306,7 +307,7 @@ void run_engine(const NodeOptions& options, const rmem::RingConfig& config, unsi
     auto settings = rmem::udp::EngineSettings::read(config);  // before anything is made
     const auto metrics = serve_metrics(options, config.segment_name(node));
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
-    give_map_setting(*ring);
+    options.owners.give(*ring);
     const rmem::ByteLock lock = lock_engine(*ring);
     const LastWord last_word(*ring);
     const auto patience =
@@ -341,6 +342,7 @@ void add_node(cli::App& app) {
         app.add_subcommand("node", "Run a node of link udp for all its programs on this host");
     options->settings.add_to(*command, kNodeSettings);
     options->settings.add_to(*command, kRingSettings);
+    options->owners.add_to(*command);
     options->settings.add_to(*command, kNetworkSettings);
     options->munet.add_to(*command);
     command->add_option("--unit", options->unit,

@@ -47,6 +47,7 @@ constexpr Setting kMakeSettings[] = {
 };
 
 struct MakeOptions {
+    OwnersOption owners;
     std::string ring, from, at = "0";
     std::vector<std::string> values;
     Settings settings;
@@ -153,7 +154,7 @@ void make(const MakeOptions& options) {
                         "nobody is in it, `rmem poke` changes its values",
                         config.name, config.name));
     }
-    give_map_setting(*ring);
+    options.owners.give(*ring);
     for (const Value& value : values) store_in_all_banks(*ring, value.offset, value.bytes);
     ring->set_stays(true);
     tell(config, set, options.json);
@@ -170,6 +171,7 @@ void add_make(cli::App& app) {
         "VALUE", options->values,
         fmt::format("OFFSET=VALUE or OFFSET=VALUE:TYPE (default u32): {}", kCellTypes));
     options->settings.add_to(*command, kMakeSettings);
+    options->owners.add_to(*command);
     for (const Setting& setting : kRingSettings) {
         const std::string variable = setting.variable;  // these two are of programs, not of a ring
         if (variable == "RMEM_FAULTS" || variable == "RMEM_JOIN_TIMEOUT") continue;

@@ -6,6 +6,7 @@
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/ring/config.hpp"
 #include "tools/settings.hpp"
+#include "tools/usage.hpp"
 
 #include <fmt/format.h>
 
@@ -36,8 +37,22 @@ void prepare_map(const char* command) {
     }
 }
 
-void give_map_setting(const rmem::Ring& ring) {
-    static_cast<void>(maps::agreed_map(ring));
+void OwnersOption::add_to(cli::App& command) {
+    command
+        .add_option("--owners", mode,
+                    "What happens when somebody writes another's variable: off (nothing), report, "
+                    "enforce (it is not written)")
+        ->check(cli::is_member({"off", "report", "enforce"}))
+        ->capture_default_str();
+}
+
+void OwnersOption::give(const rmem::Ring& ring) const {
+    const maps::SharedMap map = maps::agreed_map(ring);
+    const auto wanted = rmem::parse_owner_mode(mode).value();
+    if (wanted == rmem::OwnerMode::off) return;
+    if (map == nullptr)
+        throw UsageError("--owners: nothing says whose the memory is; give --map as well");
+    maps::give_owners(ring, *map, wanted);
 }
 
 }  // namespace tools

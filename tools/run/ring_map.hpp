@@ -7,6 +7,7 @@
 /// Errors: rmem::Error(bad_map).
 
 #include "rmem/ring/ring.hpp"
+#include "tools/options.hpp"
 
 #include <string>
 
@@ -17,7 +18,14 @@ namespace tools {
 /// after `command`, what is wrong with the map.
 void prepare_map(const char* command);
 
-/// The ring gets it.
-void give_map_setting(const rmem::Ring& ring);
+/// --owners of a command that makes a ring.
+struct OwnersOption {
+    std::string mode = "off";
+
+    void add_to(cli::App& command);
+    /// The ring gets the map, and looks after owners if that is wanted. Throws UsageError without a
+    /// map.
+    void give(const rmem::Ring& ring) const;
+};
 
 }  // namespace tools

@@ -87,6 +87,7 @@ constexpr Setting kRunSettings[] = {
 };
 
 struct RunOptions {
+    OwnersOption owners;
     unsigned ranks = 0;  ///< 0: not given
     Settings settings;
     std::vector<std::string> words;  ///< programs and their arguments
@@ -247,8 +248,8 @@ std::vector<std::string> segments_of(const rmem::RingConfig& config) {
 }
 
 /// A node's part of the ring. `held`: where the lock goes that makes its ranks this job's.
-std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned node,
-                                      std::vector<rmem::ByteLock>& held) {
+std::shared_ptr<rmem::Ring> make_ring(const RunOptions& options, const rmem::RingConfig& config,
+                                      unsigned node, std::vector<rmem::ByteLock>& held) {
     auto ring = rmem::Ring::open(config, rmem::Deadline::in(kMakeNs), node);
     const auto in_use = [&](const std::string& by) {
         return rmem::Error(
@@ -262,7 +263,7 @@ std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned n
                                  ring->header().creator_pid));
     }
     held.push_back(std::move(*lock));
-    give_map_setting(*ring);
+    options.owners.give(*ring);
     for (unsigned rank = 0; rank < config.ranks; ++rank) {
         if (!ring->is_alive(rank)) continue;
         // relaxed is enough: for people
@@ -351,7 +352,7 @@ int run(const RunOptions& options) {
     std::vector<rmem::ByteLock> held;
     Rings rings;
     for (unsigned node = 0; node < segments.size(); ++node)
-        rings.push_back(make_ring(config, node, held));
+        rings.push_back(make_ring(options, config, node, held));
     const rmem::Descriptor key = make_own_key(rings);
     RunReport report(options.json, config.ranks);
     report.ring(config, job.programs.size());
@@ -436,6 +437,7 @@ void add_run(cli::App& app) {
                     ->excludes(ranks);
     options->settings.add_to(*command, kRunSettings);
     options->settings.add_to(*command, kRingSettings);
+    options->owners.add_to(*command);
     add_behaviour(*command, *options);
     command
         ->add_option("PROGRAM", options->words,

@@ -2,6 +2,9 @@
 #include "tools/watch/ring_report.hpp"
 
 #include "billboard/core/counters.hpp"
+#include "maps/ring_map.hpp"
+#include "rmem/ring/map_text.hpp"
+#include "rmem/ring/owners.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/output.hpp"
@@ -119,6 +122,21 @@ nlohmann::json config_json(const rmem::Ring& ring) {
             {"creator_pid", ring.header().creator_pid}};
 }
 
+nlohmann::json known_map_json(const rmem::Ring& ring) {
+    nlohmann::json map = {{"hash", fmt::format("{:016x}", rmem::map_hash(ring))}};
+    try {
+        if (const auto found = maps::map_of(ring)) map["variables"] = found->variables().size();
+    } catch (const rmem::Error& error) {
+        map["problem"] = error.sentence();
+    }
+    const rmem::OwnerMode mode = rmem::Owners::mode_of(ring);
+    if (mode != rmem::OwnerMode::off) {
+        map["owners"] = mode == rmem::OwnerMode::report ? "report" : "enforce";
+        map["foreign_writes"] = rmem::Owners(ring, {rmem::Member::kGuest, 0}).reports();
+    }
+    return map;
+}
+
 // ---- Text
 
 std::string heading(const nlohmann::json& r) {
@@ -135,6 +153,21 @@ std::string heading(const nlohmann::json& r) {
         size_text(r["system_bytes"].get<std::uint64_t>()),
         size_text(r["segment_bytes"].get<std::uint64_t>()),
         rmem::Segment::object_name(r["segment"].get<std::string>()));
+}
+
+/// A line of the map and its owners, where there is one.
+std::string map_line(const nlohmann::json& report) {
+    if (!report.contains("map")) return "";
+    const auto& map = report["map"];
+    std::string line = fmt::format("  map {}", map["hash"].get<std::string>());
+    if (map.contains("variables"))
+        line += fmt::format(", {} variables", map["variables"].get<std::size_t>());
+    if (map.contains("owners")) {
+        line += fmt::format("; owners: {}, {} writes of others' variables (`rmem who`)",
+                            map["owners"].get<std::string>(),
+                            map["foreign_writes"].get<std::uint64_t>());
+    }
+    return line + "\n";
 }
 
 /// A line for each process that keeps a node, and for each node's guests.
@@ -274,6 +307,7 @@ nlohmann::json ring_report(const rmem::Ring& ring) {
     RingSample sample = sample_of(ring);
     add_munet(sample);
     nlohmann::json report = config_json(ring);
+    if (rmem::map_hash(ring) != 0) report["map"] = known_map_json(ring);
     report["members"] = nlohmann::json::array();
     for (std::size_t r = 0; r < sample.ranks.size(); ++r) {
         report["members"].push_back(rank_json(sample.ranks[r], r));
@@ -300,9 +334,9 @@ nlohmann::json ring_report(const rmem::Ring& ring) {
 }
 
 std::string report_text(const nlohmann::json& report) {
-    return heading(report) + guests_text(report) + engine_text(report) + munet_text(report) + "\n" +
-           members_text(report["members"]) + times_text(report["nodes_seen"]) +
-           counters_text(report);
+    return heading(report) + map_line(report) + guests_text(report) + engine_text(report) +
+           munet_text(report) + "\n" + members_text(report["members"]) +
+           times_text(report["nodes_seen"]) + counters_text(report);
 }
 
 }  // namespace tools

@@ -118,7 +118,8 @@ TEST_F(RingTest, the_parts_of_a_segment_do_not_overlap) {
         EXPECT_LE(layout.banks + large.bank_bytes(), layout.twins);
         const bool has_twins = link != LinkKind::direct;
         EXPECT_EQ(layout.map - layout.twins, has_twins ? large.nodes * layout.twin_stride : 0);
-        EXPECT_EQ(layout.guests - layout.map, kMaxMapBytes);
+        EXPECT_EQ(layout.owners - layout.map, kMaxMapBytes);
+        EXPECT_GE(layout.guests - layout.owners, large.user_bytes);
         const unsigned guests = large.seats() - large.ranks;
         EXPECT_EQ(guests, kMaxGuests) << "in a ring with that many nodes";
         EXPECT_LE(layout.guests + guests * sizeof(RankSlot), layout.guest_logs);
