@@ -62,7 +62,8 @@ done
 
 functions=$({
     grep -hoE '\bbbp_[a-z_]+\(' billboard/bbp.h
-    grep -hoE '^RMEM_API [^(]*' rmem/rmem.h | grep -oE 'rmem_[a-z_]+$'
+    grep -hoE '^RMEM_API [^(]*' rmem/rmem.h maps/maps.h | grep -oE 'rmem_[a-z_]+$'
+    sed -nE 's/^RMEM_VARIABLE\(([a-z0-9]+),.*/rmem_find_\1/p' maps/maps.h
     sed '/^#/d' ports/*/*.h | tr '\n' ' ' | sed -E 's,/\*([^*]|\*[^/])*\*/,,g' |
         grep -oE '\b((FM|GAMMA|DP|MU)_API|static inline) [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
     python3 -B tests/support/card_calls.py --names
