@@ -50,7 +50,7 @@ extern "C" {
         return rmem_write_word(to.node, to.offset, word);                                 \
     }                                                                                     \
     static inline type rmem_load_##name(rmem_##name from) {                               \
-        type value = (type)0;                                                             \
+        type value = 0;                                                                   \
         if (sizeof value != sizeof(uint32_t)) {                                           \
             (void)rmem_read(from.node, from.offset, &value, sizeof value);                \
             return value;                                                                 \

@@ -2,6 +2,7 @@
 #include "tools/watch/named.hpp"
 
 #include "rmem/error.hpp"
+#include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
 #include "tools/watch/cells.hpp"
