@@ -139,7 +139,7 @@ std::optional<Cell> parse_cell(std::string_view name) {
     auto cell = plain_cell(name.substr(0, name.size() - (is_big || is_little ? 2 : 0)));
     if (!cell || ((is_big || is_little) && cell->is_text())) return std::nullopt;
     const bool is_host_big = std::endian::native == std::endian::big;
-    cell->is_swapped = (is_big && !is_host_big) || (is_little && is_host_big);
+    cell->is_swapped = cell->bytes > 1 && ((is_big && !is_host_big) || (is_little && is_host_big));
     return cell;
 }
 

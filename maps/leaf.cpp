@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <system_error>
 
@@ -54,6 +55,16 @@ std::uint64_t mask_of(const Field& field) noexcept {
     return field.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << field.bits) - 1;
 }
 
+/// As people write one, in decimal with a fraction, or after 0x or 0b.
+std::optional<double> number_of(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc{} && end == text.data() + text.size()) return value;
+    const Cell whole{Cell::Kind::unsigned_number, 8, false};
+    const auto bytes = value_bytes(whole, text);
+    return bytes ? std::optional(value_of(whole, *bytes)) : std::nullopt;
+}
+
 Given given_bits(const Leaf& leaf, const std::string& text, std::span<const std::byte> before) {
     const std::uint64_t mask = mask_of(*leaf.field);
     Cell whole{Cell::Kind::unsigned_number, 8, false};
@@ -83,51 +94,54 @@ std::vector<Leaf> leaves_of(const Map& map, std::string_view path, std::size_t m
     return all;
 }
 
+std::uint64_t field_value(const Leaf& leaf, std::span<const std::byte> bytes) {
+    RMEM_CHECK(bytes.size() == leaf.bytes && leaf.field != nullptr);
+    return bits_of(leaf.cell, bytes) >> leaf.field->first & mask_of(*leaf.field);
+}
+
 double value_of(const Leaf& leaf, std::span<const std::byte> bytes) {
     RMEM_CHECK(bytes.size() == leaf.bytes);
-    if (leaf.field != nullptr) {
-        return static_cast<double>(bits_of(leaf.cell, bytes) >> leaf.field->first &
-                                   mask_of(*leaf.field));
-    }
+    if (leaf.field != nullptr) return static_cast<double>(field_value(leaf, bytes));
     const double stored = value_of(leaf.cell, bytes);
     return leaf.is_scaled() ? stored * leaf.said->scale + leaf.said->bias : stored;
 }
 
 std::string value_text(const Leaf& leaf, std::span<const std::byte> bytes) {
     RMEM_CHECK(bytes.size() == leaf.bytes);
-    if (leaf.field != nullptr) {
-        return fmt::format("{}",
-                           bits_of(leaf.cell, bytes) >> leaf.field->first & mask_of(*leaf.field));
-    }
+    if (leaf.field != nullptr) return fmt::format("{}", field_value(leaf, bytes));
     if (!leaf.is_scaled() || leaf.cell.is_text()) return value_text(leaf.cell, bytes);
     return fmt::format("{}", value_of(leaf, bytes));
 }
 
 Given given_value(const Leaf& leaf, const std::string& text, std::span<const std::byte> before) {
     if (leaf.field != nullptr) return given_bits(leaf, text, before);
-    std::string stored = text;
-    double meant = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), meant);
-    const bool is_number = error == std::errc{} && end == text.data() + text.size();
-    const bool is_limited = leaf.said != nullptr && !leaf.cell.is_text() && is_number;
-    if (is_limited && (meant < leaf.said->minimum || meant > leaf.said->maximum)) {
-        return {{},
-                fmt::format("{} is outside of its limits, {} to {}", text, leaf.said->minimum,
-                            leaf.said->maximum)};
-    }
-    if (leaf.is_scaled() && !leaf.cell.is_text()) {
-        if (!is_number) return {{}, fmt::format("'{}' is no number", text)};
-        const double value = (meant - leaf.said->bias) / leaf.said->scale;
-        stored = leaf.cell.is_whole() ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
-        if (stored == "-0") stored = "0";
-    }
-    auto bytes = value_bytes(leaf.cell, stored);
-    if (!bytes) return {{}, fmt::format("'{}' is not {}", text, wanted_of(leaf.cell))};
+    auto bytes = value_bytes(leaf.cell, text);
     if (leaf.cell.is_text()) {
         if (bytes->size() > leaf.bytes)
             return {{}, fmt::format("'{}' is no text of less than {} bytes", text, leaf.bytes)};
         bytes->resize(leaf.bytes);
+        return {std::move(*bytes), {}};
     }
+    std::optional<double> meant;
+    if (leaf.is_scaled()) {
+        meant = number_of(text);
+        if (!meant) return {{}, fmt::format("'{}' is not a number", text)};
+        const double stored = (*meant - leaf.said->bias) / leaf.said->scale;
+        std::string rounded =
+            leaf.cell.is_whole() ? fmt::format("{:.0f}", stored) : fmt::format("{}", stored);
+        if (rounded == "-0") rounded = "0";
+        bytes = value_bytes(leaf.cell, rounded);
+    } else if (bytes) {
+        meant = value_of(leaf.cell, *bytes);
+    }
+    const bool has_limits = leaf.said != nullptr && (std::isfinite(leaf.said->minimum) ||
+                                                     std::isfinite(leaf.said->maximum));
+    if (meant && has_limits && !(*meant >= leaf.said->minimum && *meant <= leaf.said->maximum)) {
+        return {{},
+                fmt::format("{} is outside of its limits, {} to {}", text, leaf.said->minimum,
+                            leaf.said->maximum)};
+    }
+    if (!bytes) return {{}, fmt::format("'{}' is not {}", text, wanted_of(leaf.cell))};
     return {std::move(*bytes), {}};
 }
 

@@ -45,6 +45,8 @@ RMEM_API std::vector<Leaf> leaves_of(const Map& map, std::string_view path,
 
 /// What is meant, as people write it.
 RMEM_API std::string value_text(const Leaf& leaf, std::span<const std::byte> bytes);
+/// Of a field of a number.
+RMEM_API std::uint64_t field_value(const Leaf& leaf, std::span<const std::byte> bytes);
 /// Of text 0.
 RMEM_API double value_of(const Leaf& leaf, std::span<const std::byte> bytes);
 

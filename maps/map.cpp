@@ -86,7 +86,7 @@ std::optional<Type> Map::parse_type(std::string_view text) const {
     if (const auto cell = parse_cell(text)) {
         type.cell = *cell;
         const bool says_order = text.ends_with("be") || text.ends_with("le");
-        if (!says_order && !cell->is_text()) type.cell.is_swapped = ring.is_swapped;
+        if (!says_order && cell->bytes > 1) type.cell.is_swapped = ring.is_swapped;
         if (cell->is_text() && !std::exchange(type.is_array, false)) return std::nullopt;
         return type;
     }
@@ -114,10 +114,7 @@ std::size_t Map::bytes_of(const Type& type) const noexcept {
 
 std::size_t Map::alignment_of(const Type& type) const noexcept {
     if (type.structure == Type::kNoStructure) return type.cell.alignment();
-    std::size_t most = 1;
-    for (const Variable& member : structures_[type.structure].members)
-        most = std::max(most, alignment_of(member.type));
-    return most;
+    return structures_[type.structure].word_alignment;
 }
 
 std::size_t Map::natural_alignment_of(const Type& type) const noexcept {
@@ -150,12 +147,36 @@ void Map::add(Structure structure) {
         structure.bytes = std::max<std::size_t>(structure.bytes, end);
     }
     structure.bytes = rmem::round_up(structure.bytes, structure.alignment);
+    finish(structure);
     structures_.push_back(std::move(structure));
 }
 
 void Map::reserve(std::size_t variables) {
     variables_.reserve(variables);
     rmem::prefer_large_pages(variables_.data(), variables * sizeof(Variable));
+}
+
+/// What follows from its members.
+void Map::finish(Structure& structure) const {
+    rmem::Fnv1a hash;
+    hash.add_word(structure.bytes);
+    for (const Variable& member : structure.members) {
+        const Type& type = member.type;
+        structure.word_alignment = std::max(structure.word_alignment, alignment_of(type));
+        hash.add(member.name).add_word(member.offset).add_word(type.count).add_word(type.is_array);
+        if (type.structure != Type::kNoStructure) {
+            const Structure& inner = structures_[type.structure];
+            structure.depth = std::max(structure.depth, inner.depth + 1);
+            hash.add_word(inner.layout);
+        } else {
+            hash.add(maps::name_of(type.cell));
+        }
+    }
+    structure.layout = hash.value();
+    if (structure.depth > kMostDepth)
+        refuse(structure.line, fmt::format("structure '{}' is of structures in one another that "
+                                           "are more than {} deep; give it members of its own",
+                                           structure.name, kMostDepth));
 }
 
 /// Where the name's place stands, or can stand.
@@ -244,22 +265,6 @@ std::string Map::nearest(std::string_view path) const {
     names.reserve(variables_.size());
     for (const Variable& one : variables_) names.push_back(one.name);
     return rmem::did_you_mean(path, names);
-}
-
-std::uint64_t Map::layout_of(std::uint32_t structure) const {
-    const Structure& one = structures_[structure];
-    rmem::Fnv1a hash;
-    hash.add_word(one.bytes);
-    for (const Variable& member : one.members) {
-        const Type& type = member.type;
-        hash.add(member.name).add_word(member.offset).add_word(type.count).add_word(type.is_array);
-        if (type.structure != Type::kNoStructure) {
-            hash.add_word(layout_of(type.structure));
-        } else {
-            hash.add(maps::name_of(type.cell));
-        }
-    }
-    return hash.value();
 }
 
 /// A sum: in which order they stand says nothing.

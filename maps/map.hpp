@@ -6,6 +6,7 @@
 /// Read from a file (maps/map_file.hpp), placed (maps/pack.hpp), checked (maps/check.hpp). Offsets
 /// are bytes from the begin of the user's memory. Terms: docs/design/maps.md.
 ///
+/// Structures are at most kMostDepth in one another.
 /// Invariants, executed: no two variables of a name, no two structures of a name, and a structure
 /// is made of earlier ones alone; each type has at least a byte.
 /// Thread safety: a value. Errors: `add` throws rmem::Error(bad_map).
@@ -83,10 +84,18 @@ struct Variable {
     friend bool operator==(const Variable&, const Variable&) = default;
 };
 
+inline constexpr unsigned kMostDepth = 32;
+
 struct Structure {
     std::string name;
     std::vector<Variable> members;
     std::size_t bytes = 0, alignment = 1;
+    /// Known when it is added: what an offset of one must be a multiple of, structures in one
+    /// another, and the hash of how it lies in memory. Each would take time by the power of the
+    /// depth.
+    std::size_t word_alignment = 1;
+    unsigned depth = 1;
+    std::uint64_t layout = 0;
     unsigned line = 0;
 
     friend bool operator==(const Structure&, const Structure&) = default;
@@ -143,9 +152,10 @@ public:
     /// Of what decides where bytes lie, how, and who writes them.
     std::uint64_t hash() const;
     /// Of what decides how a structure's bytes lie in it.
-    std::uint64_t layout_of(std::uint32_t structure) const;
+    std::uint64_t layout_of(std::uint32_t structure) const { return structures_[structure].layout; }
 
 private:
+    void finish(Structure& structure) const;
     std::uint32_t* slot_of(std::string_view name) noexcept;
     void grow();
 

@@ -60,7 +60,6 @@ extern "C" {
         return value;                                                                     \
     }
 
-RMEM_VARIABLE(bool, bool)
 RMEM_VARIABLE(u8, uint8_t)
 RMEM_VARIABLE(i8, int8_t)
 RMEM_VARIABLE(u16, uint16_t)
@@ -71,6 +70,15 @@ RMEM_VARIABLE(f32, float)
 RMEM_VARIABLE(u64, uint64_t)
 RMEM_VARIABLE(i64, int64_t)
 RMEM_VARIABLE(f64, double)
+
+typedef rmem_u8 rmem_bool; /* a byte, of which others may have stored any value */
+RMEM_API int rmem_find_bool(rmem_node* node, const char* path, rmem_bool* place);
+static inline int rmem_store_bool(rmem_bool to, bool value) {
+    return rmem_store_u8(to, value);
+}
+static inline bool rmem_load_bool(rmem_bool from) {
+    return rmem_load_u8(from) != 0;
+}
 
 /* A variable of any type as bytes: arrays, texts, structures, the other byte order. `bytes` must be
  * what it has. */

@@ -55,7 +55,7 @@ std::size_t offset_of(const Map& map, std::string_view path, const Wanted& wante
     const Place place = find_in(map, path);
     if (place.field != nullptr)
         refuse(fmt::format("'{}' is bits of a number; take it for bits", path));
-    if (!is(map, place.type, wanted)) {
+    if (!is(map, place.type, wanted) || map.bytes_of(place.type) != wanted.bytes) {
         const bool is_structure =
             place.type.structure != Type::kNoStructure && !wanted.structure.empty();
         refuse(fmt::format("'{}' is {} in the map, and this program takes it for {}; {}", path,

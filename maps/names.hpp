@@ -51,6 +51,13 @@ struct Wanted {
     std::size_t bytes = 0;
 };
 
+template <class T>
+struct ArrayOf {};
+template <class T, std::size_t kCount>
+struct ArrayOf<std::array<T, kCount>> {
+    using Element = T;
+};
+
 template <class T, std::endian kOrder>
 constexpr Wanted wanted() {
     Wanted all;
@@ -58,19 +65,22 @@ constexpr Wanted wanted() {
     if constexpr (requires { Described<T>::layout; }) {
         all.structure = Described<T>::name;
         all.layout = Described<T>::layout;
-    } else if constexpr (requires { typename T::value_type; }) {
-        all = wanted<typename T::value_type, kOrder>();
+    } else if constexpr (requires { typename ArrayOf<T>::Element; }) {
+        using Element = typename ArrayOf<T>::Element;
+        static_assert(
+            !requires { typename ArrayOf<Element>::Element; }, "a map has no such type");
+        all = wanted<Element, kOrder>();
         all.bytes = sizeof(T);
-        all.count = static_cast<std::uint32_t>(sizeof(T) / sizeof(typename T::value_type));
+        all.count = static_cast<std::uint32_t>(sizeof(T) / sizeof(Element));
         all.is_array = all.cell.kind != Cell::Kind::text;
     } else {
-        using Kind = Cell::Kind;
-        all.cell.kind = std::is_same_v<T, bool>       ? Kind::boolean
-                        : std::is_same_v<T, char>     ? Kind::text
-                        : std::is_floating_point_v<T> ? Kind::real
-                        : std::is_signed_v<T>         ? Kind::signed_number
-                                                      : Kind::unsigned_number;
-        static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "no type of a map");
+        using Meaning = Cell::Kind;
+        all.cell.kind = std::is_same_v<T, bool>       ? Meaning::boolean
+                        : std::is_same_v<T, char>     ? Meaning::text
+                        : std::is_floating_point_v<T> ? Meaning::real
+                        : std::is_signed_v<T>         ? Meaning::signed_number
+                                                      : Meaning::unsigned_number;
+        static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "a map has no such type");
         all.cell.bytes = sizeof(T);
         all.cell.is_swapped = sizeof(T) > 1 && kOrder != std::endian::native;
     }
@@ -139,7 +149,11 @@ public:
 
     T load() const {
         T value;
-        if constexpr (sizeof(T) == kWordBytes) {
+        if constexpr (std::is_same_v<T, bool>) {
+            std::uint8_t byte = 0;  // others may have stored any
+            node_->read(offset_, &byte, sizeof byte);
+            return byte != 0;
+        } else if constexpr (sizeof(T) == kWordBytes) {
             const std::uint32_t word = node_->load(offset_);
             std::memcpy(&value, &word, sizeof value);
         } else {

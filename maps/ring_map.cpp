@@ -5,7 +5,6 @@
 #include "maps/map_file.hpp"
 #include "maps/map_text.hpp"
 #include "maps/pack.hpp"
-#include "rmem/base/check.hpp"
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/error.hpp"
 #include "rmem/ring/map_text.hpp"
@@ -133,12 +132,12 @@ void give_map(const rmem::Ring& ring, const Map& map) {
         check_room(ring, map);
         if (rmem::put_map(ring, hash, file_of(map))) return;
     }
-    if (rmem::map_hash(ring) == hash) return;
+    const std::uint64_t there = rmem::map_hash(ring);
+    if (there == hash) return;
     std::string first = "its text is not in the ring";
-    if (!rmem::map_text(ring).empty()) {
-        const auto found = differences(*map_of(ring), map, "there", "here");
-        RMEM_CHECK(!found.empty());
-        first = found.front();
+    if (const SharedMap other = rmem::map_text(ring).empty() ? nullptr : map_of(ring)) {
+        const auto found = differences(*other, map, "there", "here");
+        if (!found.empty()) first = found.front();
     }
     refuse_map(ring, fmt::format("has another map: {}; take that one (`rmem map show`), or another "
                                  "ring",

@@ -354,6 +354,8 @@ WriteResult Node::write_group(std::span<const GroupedWrite> writes) {
     }
     if (bytes == 0) return WriteResult::ok;
     if (!card.room(bytes)) return impl_->refusal();
+    for (const GroupedWrite& write : writes)
+        card.refuse_foreign(write.offset, write.from, write.bytes);
     for (const GroupedWrite& write : writes) {
         write_bytes(card, write.offset, static_cast<const std::byte*>(write.from), write.bytes);
     }

@@ -20,12 +20,20 @@ namespace {
 
 /// What a language takes for something else than a name.
 constexpr std::string_view kReserved =
-    " alignas alignof and asm auto bool break case catch char class concept const constexpr "
-    "continue decltype default delete do double else enum explicit export extern false float for "
-    "friend goto if inline int long mutable namespace new noexcept not nullptr operator or "
-    "private protected public register requires restrict return short signed sizeof static struct "
-    "switch template this throw true try typedef typeid typename union unsigned using virtual "
-    "void volatile while xor expect kMapHash ";
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+    "char32_t "
+    "char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
+    "constinit continue decltype default delete do double dynamic_cast else enum explicit export "
+    "extern false float for friend goto if inline int long mutable namespace new noexcept not "
+    "not_eq "
+    "nullptr operator or or_eq private protected public register reinterpret_cast requires "
+    "restrict "
+    "return short signed sizeof static static_assert static_cast struct switch template this "
+    "thread_local throw true try typedef typeid typename union unsigned using virtual void "
+    "volatile "
+    "wchar_t while xor xor_eq int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t "
+    "std "
+    "maps rmem NULL linux unix expect kMapHash ";
 
 /// Words of the program for names of the map: letters, digits and '_', each word once.
 class Words {
@@ -141,7 +149,6 @@ protected:
             add("\n/* {}: {} bytes */\nstruct {}{} {{\n", harmless(one.name), one.bytes, prefix,
                 structures_[i]);
             std::uint64_t end = 0;
-            unsigned gaps = 0;
             std::vector<const Variable*> members;
             for (const Variable& member : one.members) members.push_back(&member);
             std::stable_sort(members.begin(), members.end(),
@@ -153,7 +160,7 @@ protected:
                                                   "program's structure cannot say that",
                                                   member->line, member->name));
                 }
-                add_gap(member->offset - end, &gaps);
+                add_gap(member->offset - end, words);
                 end = member->offset + map_.bytes_of(member->type);
                 add("    {}{} {}{}; /* {} */\n", is_structure(member->type) ? "struct " : "",
                     (is_structure(member->type) ? std::string(prefix) : std::string()) +
@@ -164,7 +171,7 @@ protected:
                         : "",
                     remark(*member));
             }
-            add_gap(one.bytes - end, &gaps);
+            add_gap(one.bytes - end, words);
             const bool is_packed =
                 std::any_of(members.begin(), members.end(), [&](const Variable* member) {
                     return member->offset % map_.natural_alignment_of(member->type) != 0;
@@ -174,8 +181,8 @@ protected:
                 one.bytes);
         }
     }
-    void add_gap(std::uint64_t bytes, unsigned* gaps) {
-        if (bytes != 0) add("    unsigned char unused_{}[{}];\n", (*gaps)++, bytes);
+    void add_gap(std::uint64_t bytes, Words& words) {
+        if (bytes != 0) add("    unsigned char {}[{}];\n", words.of("unused"), bytes);
     }
 
     /// Those of whole numbers that lie in one word: (name, place).

@@ -78,6 +78,8 @@ public:
     /// `direct`, where they have them.
     virtual void forward(std::size_t, const void*, std::size_t) {}
     virtual void forward_part(std::size_t, std::uint32_t, WordPart) {}
+    /// Throws where a write of this would be refused, before others of its group are made.
+    virtual void refuse_foreign(std::size_t, const void*, std::size_t) {}
     /// The same card for stores that are captured, which throw nothing.
     virtual Card& for_stores() { return *this; }
     /// Wakes ranks that may wait for these writes.

@@ -121,6 +121,9 @@ public:
     void forward_part(std::size_t offset, std::uint32_t value, WordPart part) override {
         if (may_write_part(offset, value, part)) card_->forward_part(offset, value, part);
     }
+    void refuse_foreign(std::size_t offset, const void* from, std::size_t bytes) override {
+        if (owners_.mode() == OwnerMode::enforce) static_cast<void>(may_write(offset, from, bytes));
+    }
     Card& for_stores() override {
         if (stores_ == nullptr) stores_ = std::make_unique<OwnedCard>(card_, false);
         return *stores_;

@@ -50,8 +50,12 @@ std::string map_text(const Ring& ring) {
     if (map_hash(ring) == 0) return {};
     // relaxed is enough: it came before the hash
     const std::uint64_t bytes = segment_header(ring).map_bytes.load(std::memory_order_relaxed);
-    return {reinterpret_cast<const char*>(place_of(ring)),
-            static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kMaxMapBytes))};
+    // What has no memory may have none left to get.
+    const std::byte* const place = place_of(ring);
+    const auto from = static_cast<std::size_t>(place - ring.segment().data());
+    const std::size_t touched = ring.segment().next_untouched(from) - from;
+    return {reinterpret_cast<const char*>(place), static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                      bytes, std::min(touched, kMaxMapBytes)))};
 }
 
 bool put_map(const Ring& ring, std::uint64_t hash, std::string_view text) {

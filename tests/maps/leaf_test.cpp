@@ -97,7 +97,7 @@ TEST(Leaves, take_what_people_mean) {
                 ElementsAre(std::byte{0xcb}, std::byte{2}))
         << "the nearest";
     EXPECT_THAT(given("temperature", "121", two).refused, HasSubstr("limits, -40 to 120"));
-    EXPECT_THAT(given("temperature", "warm", two).refused, HasSubstr("no number"));
+    EXPECT_THAT(given("temperature", "warm", two).refused, HasSubstr("not a number"));
     EXPECT_THAT(given("status.mode", "2", none).bytes, ElementsAre(std::byte{}, std::byte{0x05}));
     EXPECT_THAT(given("status.ready", "false", none).bytes,
                 ElementsAre(std::byte{}, std::byte{0x0a}));
@@ -107,6 +107,41 @@ TEST(Leaves, take_what_people_mean) {
     EXPECT_EQ(given("title", "rig", std::vector<std::byte>(6)).bytes.size(), 6U);
     EXPECT_THAT(given("title", "sixsix", std::vector<std::byte>(6)).refused,
                 HasSubstr("less than 6"));
+}
+
+TEST(Leaves, have_limits_however_a_number_is_written) {
+    const Map map = map_of_text(R"([[variable]]
+name = "word"
+offset = 0
+type = "u16"
+maximum = 100
+[[variable]]
+name = "real"
+offset = 4
+type = "f32"
+minimum = 0
+[[variable]]
+name = "scaled"
+offset = 8
+type = "u16"
+scale = 0.5
+)");
+    const std::vector<std::byte> two(2), four(4);
+    EXPECT_THAT(given_value(leaf_of(map, "word"), "0x7fff", two).refused, HasSubstr("limits"));
+    EXPECT_THAT(given_value(leaf_of(map, "word"), "0b1100101", two).refused, HasSubstr("limits"));
+    EXPECT_EQ(given_value(leaf_of(map, "word"), "0x64", two).refused, "");
+    EXPECT_THAT(given_value(leaf_of(map, "real"), "nan", four).refused, HasSubstr("limits"));
+    EXPECT_THAT(given_value(leaf_of(map, "scaled"), "0x10", two).bytes,
+                ElementsAre(std::byte{32}, std::byte{}));
+}
+
+TEST(Leaves, have_all_bits_of_a_field) {
+    const Map map = map_of_text(
+        "[[variable]]\nname = 'q'\noffset = 0\ntype = 'u64'\nfields = { all = [0, 64] }\n");
+    const std::vector<std::byte> ones(8, std::byte{0xff});
+    EXPECT_EQ(field_value(leaf_of(map, "q.all"), ones), ~std::uint64_t{0});
+    EXPECT_EQ(value_text(leaf_of(map, "q.all"), ones), "18446744073709551615");
+    EXPECT_EQ(given_value(leaf_of(map, "q.all"), "18446744073709551615", ones).bytes, ones);
 }
 
 TEST(Leaves, show_a_value_that_they_take_for_each_place_of_random_maps) {

@@ -40,6 +40,54 @@ TEST(Maps, are_looked_up_by_names_members_elements_and_fields) {
     EXPECT_EQ(place_of(map, "log.name").type.count, 16U) << "a name may have dots";
 }
 
+/// Structures in one another, each with two of the one before at one place.
+std::string nested(unsigned depth) {
+    std::string text =
+        "[[structure]]\nname = 'S0'\n[[structure.member]]\nname = 'a'\n"
+        "type = 'u8'\n";
+    for (unsigned i = 1; i < depth; ++i) {
+        text += fmt::format("[[structure]]\nname = 'S{}'\n", i);
+        for (const char* name : {"a", "b"}) {
+            text += fmt::format("[[structure.member]]\nname = '{}'\ntype = 'S{}'\noffset = 0\n",
+                                name, i - 1);
+        }
+    }
+    return text + fmt::format("[[variable]]\nname = 'v'\noffset = 0\ntype = 'S{}'\n", depth - 1);
+}
+
+TEST(Maps, take_time_by_what_they_have_and_not_by_its_power) {
+    const Map map = map_of_text(nested(kMostDepth));
+    const Type type = map.variable("v")->type;
+    EXPECT_EQ(map.alignment_of(type), 1U);
+    EXPECT_NE(map.layout_of(type.structure), map.layout_of(type.structure - 1));
+    EXPECT_EQ(map.bytes_of(type), 1U);
+}
+
+TEST(Maps, are_refused_with_structures_too_deep_in_one_another) {
+    EXPECT_THAT(
+        rmem::test::refused(rmem::Errc::bad_map, [] { map_of_text(nested(kMostDepth + 1)); }),
+        HasSubstr("more than 32 deep"));
+}
+
+TEST(Maps, have_no_byte_order_of_a_byte) {
+    const Map map = map_of_text(R"([ring]
+byte_order = "big"
+[[variable]]
+name = "small"
+type = "u8"
+[[variable]]
+name = "on"
+type = "bool"
+[[variable]]
+name = "word"
+type = "u16"
+)");
+    EXPECT_EQ(map.name_of(map.variable("small")->type), "u8");
+    EXPECT_EQ(map.name_of(map.variable("on")->type), "bool");
+    EXPECT_EQ(map.name_of(map.variable("word")->type), "u16be");
+    EXPECT_EQ(name_of(*parse_cell("u8be")), "u8");
+}
+
 TEST(Maps, have_nothing_behind_what_ends) {
     const Map map = map_of_text(kRig);
     for (const char* path :

@@ -92,6 +92,18 @@ TEST_P(LookedAfter, writes_of_others_words_are_refused_where_owners_are_enforced
     EXPECT_EQ(Owners(*own, {0, 0}).reports(), 3U);
 }
 
+TEST_P(LookedAfter, groups_of_writes_are_refused_as_a_whole) {
+    const auto own = ring(OwnerMode::enforce);
+    Node node(own, {0, 0});
+    const std::uint32_t value_of_all = 7;
+    const std::array<GroupedWrite, 2> group = {
+        {{0x100, &value_of_all, 4}, {0x104, &value_of_all, 4}}};
+    refused(Errc::invalid_argument, [&] { static_cast<void>(node.write_group(group)); });
+    EXPECT_EQ(value(node, 0x100), 0U) << "none of it";
+    refused(Errc::invalid_argument, [&] { static_cast<void>(node.publish(0xfc, value_of_all)); });
+    EXPECT_EQ(value(node, 0xfc), 0U);
+}
+
 TEST_P(LookedAfter, writes_of_a_number_s_other_bytes_are_its_owners) {
     const auto own = ring(OwnerMode::enforce);
     Node node(own, {0, 0});

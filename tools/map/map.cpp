@@ -119,8 +119,8 @@ void check_map(const MapOptions& options) {
 
 void add_row(Table& table, const maps::Map& map, const std::string& name, std::uint64_t offset,
              const maps::Variable& one) {
-    table.add({offset == maps::Variable::kUnplaced ? "-" : offset_text(offset), name,
-               map.name_of(one.type), one.unit, maps::text_of(one.owner),
+    table.add({offset == maps::Variable::kUnplaced ? "-" : offset_text(offset), printable(name),
+               map.name_of(one.type), printable(one.unit), maps::text_of(one.owner),
                printable(one.description)});
 }
 

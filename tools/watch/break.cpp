@@ -4,7 +4,9 @@
 // Guests of two nodes watch the variable, since a node gets no interrupts of its own writes.
 
 #include "rmem/base/clock.hpp"
+#include "rmem/base/descriptor.hpp"
 #include "rmem/node.hpp"
+#include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
 #include "tools/json.hpp"
 #include "tools/output.hpp"
@@ -17,9 +19,12 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <fstream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -110,6 +115,9 @@ public:
                       : rmem::now_ns() + duration_option("--for", options.duration)),
           ring_(rmem::Ring::attach(named_segment(options.given.ring, options.given.node))),
           meant_(meant_by(options.given, *ring_)) {
+        // A number's fields are in the number; alone they are meant by their own name.
+        if (meant_.leaves.size() > 1)
+            std::erase_if(meant_.leaves, [](const auto& leaf) { return leaf.field != nullptr; });
         const std::uint64_t begin = meant_.begin(), bytes = meant_.end() - begin;
         check_user_range(ring_->config(), begin, bytes, "");
         if (bytes > kMostWatched) {
@@ -154,12 +162,11 @@ private:
             node.read(leaf.offset, bytes.data(), bytes.size());
             if (!condition_.holds(maps::value_of(leaf, bytes))) continue;
             const std::uint32_t pid = writer_of(leaf, found.origin);
-            const bool is_told =
-                pid != 0 && signal_ != 0 && ::kill(static_cast<pid_t>(pid), signal_) == 0;
+            const bool is_told = pid != 0 && signal_ != 0 && send(pid);
             const char* what = is_told                     ? options_.signal.c_str()
                                : pid == 0                  ? "which process is not known"
                                : options_.signal == "none" ? "told"
-                                                           : "may not be signalled";
+                                                           : "it cannot be signalled";
             if (options_.json) {
                 show_json_line({{"name", meant_.label(leaf)},
                                 {"offset", leaf.offset},
@@ -175,6 +182,23 @@ private:
             return true;
         }
         return false;
+    }
+
+    /// To a process that has the ring's memory: the number is what the shared memory says, and may
+    /// be any. False: it is none, or may not be signalled.
+    bool send(std::uint32_t pid) const {
+        if (pid <= 1 || pid > static_cast<std::uint32_t>(std::numeric_limits<pid_t>::max()) ||
+            pid == static_cast<std::uint32_t>(::getpid()))
+            return false;
+        // Held by it, the number stays that process's until it is signalled.
+        const rmem::Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+        if (process.get() < 0) return false;
+        std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+        const std::string object = rmem::Segment::object_name(ring_->segment_name());
+        bool has_it = false;
+        for (std::string line; !has_it && std::getline(maps, line);)
+            has_it = line.ends_with(object);
+        return has_it && ::syscall(SYS_pidfd_send_signal, process.get(), signal_, nullptr, 0) == 0;
     }
 
     /// By the logs; without, the only program that the node has. 0: it is not known.
@@ -207,7 +231,7 @@ private:
     const std::int64_t end_ns_;
     const StopSignals stop_;  // before the library's threads
     const std::shared_ptr<rmem::Ring> ring_;
-    const Meant meant_;
+    Meant meant_;
     std::vector<rmem::Node> nodes_;
 };
 

@@ -40,12 +40,12 @@ Meant at_offset(const GivenPlace& given, std::uint64_t offset, const rmem::Ring&
     const std::uint64_t most = ring.config().bank_bytes();
     Meant meant;
     if (type.is_text() || count > most) {  // what is too much is refused as a range
-        const std::uint64_t bytes = type.is_text() ? count : std::min(count, most + 1) * type.bytes;
+        const std::uint64_t bytes = type.is_text() ? count : (most + 1) * type.bytes;
         meant.leaves.push_back({"", offset, type, static_cast<std::size_t>(bytes)});
         return meant;
     }
-    for (std::uint64_t i = 0; i < count; ++i)
-        meant.leaves.push_back({"", offset + i * type.bytes, type, type.bytes});
+    meant.leaves.push_back({"", offset, type, type.bytes});
+    meant.repeats = count;
     return meant;
 }
 
@@ -83,24 +83,30 @@ std::uint64_t Meant::begin() const noexcept {
 std::uint64_t Meant::end() const noexcept {
     std::uint64_t last = 0;
     for (const maps::Leaf& leaf : leaves) last = std::max(last, leaf.offset + leaf.bytes);
-    return last;
+    return last + (repeats - 1) * (leaves.empty() ? 0 : leaves[0].bytes);
+}
+
+maps::Leaf Meant::leaf(std::uint64_t index) const {
+    if (repeats == 1) return leaves[index];
+    maps::Leaf one = leaves[0];
+    one.offset += index * one.bytes;
+    return one;
 }
 
 std::string Meant::label(const maps::Leaf& leaf) const {
-    return is_named() && !leaf.path.empty() ? leaf.path : offset_text(leaf.offset);
+    return is_named() ? printable(leaf.path) : offset_text(leaf.offset);
 }
 
 std::string Meant::text(const maps::Leaf& leaf, std::span<const std::byte> bytes) const {
     std::string text = maps::value_text(leaf, bytes);
     if (leaf.cell.is_text()) text = printable(text);
-    return leaf.unit().empty() ? text : fmt::format("{} {}", text, leaf.unit());
+    return leaf.unit().empty() ? text : fmt::format("{} {}", text, printable(leaf.unit()));
 }
 
 nlohmann::json Meant::json(const maps::Leaf& leaf, std::span<const std::byte> bytes) const {
     if (leaf.field != nullptr || leaf.is_scaled()) {
-        const double value = maps::value_of(leaf, bytes);
-        if (leaf.field != nullptr) return static_cast<std::uint64_t>(value);
-        return value;
+        if (leaf.field != nullptr) return maps::field_value(leaf, bytes);
+        return maps::value_of(leaf, bytes);
     }
     return cell_json(leaf.cell, bytes);
 }
@@ -114,8 +120,14 @@ Meant meant_by(const GivenPlace& given, const rmem::Ring& ring) {
         if (!place) refuse_name(*map, given.place);
         return at_offset(given, place->offset, ring);
     }
-    Meant meant{map, maps::leaves_of(*map, given.place, given.count.value_or(kMostLeaves))};
+    const std::uint64_t most =
+        std::min<std::uint64_t>(given.count.value_or(kMostLeaves + 1), kMostLeaves + 1);
+    Meant meant{map, maps::leaves_of(*map, given.place, static_cast<std::size_t>(most))};
     if (meant.leaves.empty()) refuse_name(*map, given.place);
+    if (meant.leaves.size() > kMostLeaves) {
+        throw UsageError(fmt::format("'{}' has more than {} values; give COUNT, or a part of it",
+                                     given.place, kMostLeaves));
+    }
     return meant;
 }
 

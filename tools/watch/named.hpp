@@ -40,8 +40,11 @@ struct GivenPlace {
 struct Meant {
     maps::SharedMap map;  ///< null: by its offset
     std::vector<maps::Leaf> leaves;
+    std::uint64_t repeats = 1;  ///< by its offset: the one leaf, as often, one behind the other
 
     bool is_named() const noexcept { return map != nullptr; }
+    std::uint64_t size() const noexcept { return repeats == 1 ? leaves.size() : repeats; }
+    maps::Leaf leaf(std::uint64_t index) const;  ///< below size()
     std::uint64_t begin() const noexcept;
     std::uint64_t end() const noexcept;
     /// For people: the name, or the offset.

@@ -49,20 +49,23 @@ void peek(const PeekOptions& options) {
         return std::span(bytes).subspan(leaf.offset - begin, leaf.bytes);
     };
     if (!options.json) {
-        if (!meant.is_named() || meant.leaves.size() == 1) {
+        if (!meant.is_named() || meant.size() == 1) {
             std::string lines;
-            for (const auto& leaf : meant.leaves) lines += meant.text(leaf, bytes_of(leaf)) + "\n";
+            for (std::uint64_t i = 0; i < meant.size(); ++i)
+                lines += meant.text(meant.leaf(i), bytes_of(meant.leaf(i))) + "\n";
             return show(lines);
         }
         Table table({">offset", "name", "value"});
         for (const auto& leaf : meant.leaves)
-            table.add({offset_text(leaf.offset), leaf.path, meant.text(leaf, bytes_of(leaf))});
+            table.add(
+                {offset_text(leaf.offset), meant.label(leaf), meant.text(leaf, bytes_of(leaf))});
         return show(table.text());
     }
     nlohmann::json values = nlohmann::json::array();
     nlohmann::json all = {{"ring", options.given.ring}, {"node", bank.node()}, {"offset", begin}};
     if (!meant.is_named()) {
-        for (const auto& leaf : meant.leaves) values.push_back(meant.json(leaf, bytes_of(leaf)));
+        for (std::uint64_t i = 0; i < meant.size(); ++i)
+            values.push_back(meant.json(meant.leaf(i), bytes_of(meant.leaf(i))));
         all["type"] = maps::name_of(options.given.type());
     } else {
         for (const auto& leaf : meant.leaves) {

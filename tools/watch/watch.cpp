@@ -77,12 +77,14 @@ public:
           meant_(meant_by(options.given, bank_.ring())),
           live_(!options.lines && !options.json && ::isatty(STDOUT_FILENO) == 1) {
         bank_.check(meant_.begin(), meant_.end() - meant_.begin(), options.system);
-        if (meant_.leaves.size() > kMaxCells) {
+        if (meant_.size() > kMaxCells) {
             throw UsageError(fmt::format("'{}' has {} values, and {} can be watched; give COUNT",
-                                         options.given.place, meant_.leaves.size(), kMaxCells));
+                                         options.given.place, meant_.size(), kMaxCells));
         }
-        for (const maps::Leaf& leaf : meant_.leaves)
+        for (std::uint64_t i = 0; i < meant_.size(); ++i) {
+            const maps::Leaf leaf = meant_.leaf(i);
             cells_.push_back({leaf, bank_.read(leaf.offset, leaf.bytes)});
+        }
         live_ = live_ && cells_.size() <= kMaxLiveRows;
     }
 

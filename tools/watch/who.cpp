@@ -69,13 +69,13 @@ public:
 private:
     std::string path_at(std::uint64_t offset) const {
         const std::string path = index_ != nullptr ? index_->path_at(offset) : "";
-        return path.empty() ? offset_text(offset) : path;
+        return path.empty() ? offset_text(offset) : printable(path);
     }
     /// What the bytes of a write that begins there mean, as far as they are one value.
     std::string value_at(std::uint64_t offset, std::span<const std::byte> bytes) const {
         const auto leaves = meant_.leaves.size() == 1 ? meant_.leaves
-                            : map_ != nullptr         ? maps::leaves_of(*map_, path_at(offset), 2)
-                                                      : std::vector<maps::Leaf>();
+                            : map_ != nullptr ? maps::leaves_of(*map_, index_->path_at(offset), 2)
+                                              : std::vector<maps::Leaf>();
         if (leaves.empty()) return "";
         const maps::Leaf& leaf = leaves.front();
         const bool has_all =

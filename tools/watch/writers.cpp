@@ -21,12 +21,13 @@ using rmem::LogRecord;
 /// Of one log from where its lap began: there a record begins.
 template <class Take>
 void read_lap(const rmem::LogArea& log, Take take) {
-    LogReader reader(log, LogReader::Role::observer);
+    // It is not the engine, but reads past records of which the words lie in the bank as that does.
+    LogReader reader(log, LogReader::Role::engine);
     // relaxed is enough: peek() looks again
     const std::uint64_t head = log.header().head.load(std::memory_order_relaxed);
     reader.seek(head - head % std::max<std::uint64_t>(log.capacity(), 1));
     LogReader::Entry entry;
-    while (reader.peek(entry) == LogReader::Found::record) {
+    while (reader.position() < head && reader.peek(entry) == LogReader::Found::record) {
         take(reader, entry);
         reader.pass(entry);
     }

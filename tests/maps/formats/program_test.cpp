@@ -28,7 +28,7 @@ TEST(ProgramText, has_each_variable_with_its_place_and_type) {
                                 "    rmem_f64 place = {node, 0x100};"),
                       HasSubstr("rmem_block place = {node, 0x200, 64};"),
                       HasSubstr("struct rig_FlightState {\n    float time; /* time: f32, s */\n"
-                                "    unsigned char unused_0[4];\n    double position[3];")));
+                                "    unsigned char unused[4];\n    double position[3];")));
     EXPECT_THAT(
         program_text(map, Language::cpp, "rig"),
         AllOf(HasSubstr("kMapHash = " + hash), HasSubstr("Known<double> aircraft_altitude{0x100};"),
@@ -74,6 +74,30 @@ description = 'a comment */ that ends, and \ goes on'
         AllOf(HasSubstr("namespace my_rig {"), HasSubstr(" a_b{0x0}"), HasSubstr(" a_b_2{0x4}"),
               HasSubstr(" a_b_2_2{0x8}"), HasSubstr(" the_class{0xc}"),
               HasSubstr(" v4_wheels{0x10}"), HasSubstr(" v{0x14}"), Not(HasSubstr("comment */"))));
+}
+
+TEST(ProgramText, takes_no_words_of_the_language_and_names_gaps_beside_members) {
+    const Map map = map_of_text(R"([[structure]]
+name = "S"
+[[structure.member]]
+name = "unused"
+type = "u8"
+[[structure.member]]
+name = "co_await"
+type = "f64"
+[[variable]]
+name = "uint8_t"
+offset = 0
+type = "u8"
+[[variable]]
+name = "std"
+offset = 1
+type = "u8"
+)");
+    EXPECT_THAT(program_text(map, Language::cpp, "rig"),
+                AllOf(HasSubstr("uint8_t unused;"), HasSubstr("unsigned char unused_2[7];"),
+                      HasSubstr("double the_co_await;"), HasSubstr(" the_uint8_t{0x0}"),
+                      HasSubstr(" the_std{0x1}")));
 }
 
 TEST(ProgramText, is_refused_for_what_a_program_cannot_say) {

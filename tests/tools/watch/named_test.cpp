@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -128,6 +129,13 @@ TEST_F(Names, are_refused_with_what_is_wrong) {
     ASSERT_EQ(run_tool({"clean", name.get()}).code, 0);
     ASSERT_EQ(run_tool({"make", name.get()}).code, 0);
     expect_err(ask("peek", {"aircraft/altitude"}), 2, {"is no offset", "has no map"});
+}
+
+TEST_F(Names, leave_offsets_with_as_many_values_as_there_are) {
+    make();
+    const std::string bytes = ask("peek", {"0", "1000000", "--as", "u8"}).out;
+    EXPECT_EQ(std::count(bytes.begin(), bytes.end(), '\n'), 1'000'000);
+    expect_err(ask("peek", {"8", "18446744073709551615", "--as", "f64"}), 1, {});
 }
 
 TEST_F(Names, are_places_for_dump_and_watch) {

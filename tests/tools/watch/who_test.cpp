@@ -166,6 +166,31 @@ TEST_F(Writers, are_stopped_by_a_break_at_a_value) {
     }
 }
 
+TEST_F(Writers, are_not_signalled_by_a_break_where_only_the_memory_says_who_they_are) {
+    const auto ring = make("direct");
+    Node node(ring, {1, 1});
+    // A process that has nothing to do with the ring, and what kill(2) takes for many.
+    Child other([] { ::execlp("sleep", "sleep", "600", nullptr); });
+    ASSERT_TRUE(eventually([&] {
+        return tools::process_text(static_cast<std::uint32_t>(other.pid())).ends_with("(sleep)");
+    }));
+    for (const std::uint32_t pid : {~0U, 0U - static_cast<std::uint32_t>(::getpgrp()),
+                                    std::uint32_t{1}, std::uint32_t(other.pid())}) {
+        ring->rank(1).pid = pid;
+        Tool breaking({"break", name.get(), "gear", "--signal", "TERM"});
+        ASSERT_TRUE(eventually([&] {
+            EXPECT_EQ(node.write_word(0x108, 3), WriteResult::ok);
+            return !breaking.out().empty();
+        }));
+        EXPECT_EQ(breaking.wait().code, 0);
+        EXPECT_TRUE(breaking.out().find("cannot be signalled") != std::string::npos ||
+                    breaking.out().find("not known") != std::string::npos)
+            << breaking.out();
+        EXPECT_FALSE(other.poll());
+    }
+    ring->rank(1).pid = static_cast<std::uint32_t>(::getpid());
+}
+
 TEST_F(Writers, are_told_by_a_break_without_a_signal) {
     const auto ring = make("ring");
     Tool breaking({"break", name.get(), "gear", "--signal", "none", "--json"});
