@@ -156,9 +156,11 @@ TEST_F(Writers, are_stopped_by_a_break_at_a_value) {
             }
         });
         const Ran ran =
-            run_tool({"break", name.get(), "altitude", "--when", "> 20", "--for", "30s"});
-        EXPECT_EQ(ran.code, 0) << ran.err;
-        EXPECT_THAT(ran.out, AllOf(HasSubstr("altitude = 2"), HasSubstr("STOP")));
+            run_tool({"break", name.get(), "altitude", "--when", "> 20", "--for", "30s", "--json"});
+        ASSERT_EQ(ran.code, 0) << ran.err;
+        EXPECT_GT(ran.json()["value"], 20);
+        EXPECT_EQ(ran.json()["pid"], writer.pid());
+        EXPECT_EQ(ran.json()["signalled"], true);
         EXPECT_TRUE(eventually([&] { return is_stopped(writer.pid()); })) << link;
         writer.kill();
         ring.reset();
