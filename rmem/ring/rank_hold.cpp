@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process's hold on a rank of a ring, or on another seat.
 #include "rmem/base/check.hpp"
+#include "rmem/base/clock.hpp"
 #include "rmem/base/process.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
@@ -12,6 +13,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace rmem {
@@ -22,6 +25,9 @@ bool has_ended(const RankSlot& slot) noexcept {
 }
 
 namespace {
+
+constexpr std::int64_t kDyingNs = 200'000'000;
+constexpr std::chrono::microseconds kDyingPause{500};
 
 Error rank_taken(const RingConfig& config, unsigned rank, const RankSlot& slot) {
     const std::string& ring = config.name;
@@ -79,6 +85,12 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member, bool is_keeper
         is_keeper ? sit_as_guest(0, 1) : sit_as_guest(1, config.guest_rows());
     } else {
         auto lock = ring_->try_lock_rank(member.rank);
+        // A killed process is gone before the kernel has let go of all that it held.
+        const Deadline end = Deadline::in(kDyingNs);
+        while (!lock && has_ended(slot()) && !end.passed(now_ns())) {
+            std::this_thread::sleep_for(kDyingPause);
+            lock = ring_->try_lock_rank(member.rank);
+        }
         if (!lock) throw rank_taken(config, member.rank, slot());
         sit(std::move(*lock));
     }

@@ -23,7 +23,7 @@ output=$("$progress" bash -c 'echo "[1/2] Building a"; echo "a.cpp:3: warning: o
 
 # Who ends it is not shown where in the program it was.
 code=0
-output=$(timeout --preserve-status -s INT 1 "$progress" sleep 20 2>&1) || code=$?
+output=$(timeout --preserve-status -s INT 3 "$progress" sleep 20 2>&1) || code=$?
 [[ $code == 130 && $output != *Traceback* ]] || fail "it ends by ^C with 130 and no word, not $code"
 
 # A test run: the cases and what was skipped are counted from the log, and the runner's summary
