@@ -260,6 +260,12 @@ std::optional<Place> Map::find(std::string_view path) const {
     return place;
 }
 
+Place Map::at(std::string_view path) const {
+    if (const auto place = find(path)) return *place;
+    refuse(0, fmt::format("there is no '{}' in the map{}; `rmem map show` lists all", path,
+                          nearest(path)));
+}
+
 std::string Map::nearest(std::string_view path) const {
     std::vector<std::string> names;
     names.reserve(variables_.size());

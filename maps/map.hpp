@@ -9,7 +9,7 @@
 /// Structures are at most kMostDepth in one another.
 /// Invariants, executed: no two variables of a name, no two structures of a name, and a structure
 /// is made of earlier ones alone; each type has at least a byte.
-/// Thread safety: a value. Errors: `add` throws rmem::Error(bad_map).
+/// Thread safety: a value. Errors: `add` and `at` throw rmem::Error(bad_map).
 
 #include "maps/cell.hpp"
 #include "rmem/error.hpp"
@@ -146,6 +146,8 @@ public:
     const Variable* variable(std::string_view name) const noexcept;
     /// None: there is none (`nearest` helps).
     std::optional<Place> find(std::string_view path) const;
+    /// Throws Error(bad_map) with the nearest where there is none.
+    Place at(std::string_view path) const;
     /// " (did you mean 'aircraft/altitude'?)", or nothing.
     std::string nearest(std::string_view path) const;
 

@@ -43,16 +43,10 @@ bool is(const Map& map, const Type& type, const Wanted& wanted) {
     throw rmem::Error(rmem::Errc::bad_map, sentence);
 }
 
-Place find_in(const Map& map, std::string_view path) {
-    if (const auto place = map.find(path)) return *place;
-    refuse(fmt::format("there is no '{}' in the map{}; `rmem map show` lists all", path,
-                       map.nearest(path)));
-}
-
 }  // namespace
 
 std::size_t offset_of(const Map& map, std::string_view path, const Wanted& wanted) {
-    const Place place = find_in(map, path);
+    const Place place = map.at(path);
     if (place.field != nullptr)
         refuse(fmt::format("'{}' is bits of a number; take it for bits", path));
     if (!is(map, place.type, wanted) || map.bytes_of(place.type) != wanted.bytes) {
@@ -109,7 +103,7 @@ Names::Names(Node& node)
 }
 
 maps::Place Names::find(std::string_view path) const {
-    return maps::find_in(*map_, path);
+    return map_->at(path);
 }
 
 void Names::expect(std::uint64_t hash) const {

@@ -5,7 +5,7 @@
 ///
 /// A ring has one map at most: the first who comes with one gives it, and who comes with another is
 /// refused. So programs and tools that are on this host need no file.
-/// Thread safety: any thread. A map that was read is kept for the next who asks.
+/// Thread safety: any thread. A map that was read is kept for the next call.
 /// Errors: rmem::Error(bad_map): another map than the ring's, with the first difference; one that
 /// does not fit the ring; one that cannot be read.
 

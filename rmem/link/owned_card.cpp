@@ -161,8 +161,6 @@ private:
         return may_write(offset + first, bytes + first, end - first);
     }
     bool may_write(std::size_t offset, const void* from, std::size_t bytes) {
-        // A register of interrupts is behind the user's memory.
-        if (offset >= config().user_bytes) return true;
         const auto foreign = owners_.find_foreign(offset, bytes);
         if (!foreign) [[likely]]
             return true;

@@ -2,23 +2,16 @@
 #include "rmem/ring/map_text.hpp"
 
 #include "rmem/base/check.hpp"
-#include "rmem/base/clock.hpp"
+#include "rmem/ring/life_cycle.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 namespace rmem {
 
 namespace {
-
-constexpr std::int64_t kLockNs = 10'000'000'000;  // others hold it for a few milliseconds
-constexpr std::chrono::microseconds kPause{500};
 
 SegmentHeader& segment_header(const Ring& ring) noexcept {
     return *reinterpret_cast<SegmentHeader*>(ring.segment().data());
@@ -29,17 +22,6 @@ std::byte* place_of(const Ring& ring) {
 }
 
 }  // namespace
-
-ByteLock lock_life_cycle(const Ring& ring) {
-    for (const Deadline end = Deadline::in(kLockNs);; std::this_thread::sleep_for(kPause)) {
-        if (auto held = ring.segment().try_lock(kLifeCycleByte)) return std::move(*held);
-        if (!end.passed(now_ns())) continue;
-        throw Error(Errc::timed_out,
-                    fmt::format("ring '{}' cannot get its map: a process that makes or joins it "
-                                "makes no progress; if it is stopped, continue it, or end it",
-                                ring.config().name));
-    }
-}
 
 std::uint64_t map_hash(const Ring& ring) noexcept {
     // (1) - this acquire-load synchronizes-with the release-store (2): its text is there
@@ -60,7 +42,8 @@ std::string map_text(const Ring& ring) {
 
 bool put_map(const Ring& ring, std::uint64_t hash, std::string_view text) {
     RMEM_CHECK(hash != 0);
-    const ByteLock held = lock_life_cycle(ring);
+    const ByteLock held =
+        life_cycle_lock(ring.segment(), ring.segment_name(), Deadline::in(kDefaultJoinTimeoutNs));
     if (map_hash(ring) != 0) return false;
     if (text.size() > kMaxMapBytes) text = {};
     SegmentHeader& header = segment_header(ring);

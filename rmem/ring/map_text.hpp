@@ -18,11 +18,7 @@
 
 namespace rmem {
 
-class ByteLock;
 class Ring;
-
-/// While what is put there once is put there. Waits for others who make it or join it.
-[[nodiscard]] ByteLock lock_life_cycle(const Ring& ring);
 
 inline constexpr std::size_t kMaxMapBytes = std::size_t{16} << 20;
 

@@ -2,7 +2,7 @@
 #include "rmem/ring/owners.hpp"
 
 #include "rmem/base/check.hpp"
-#include "rmem/ring/map_text.hpp"
+#include "rmem/ring/life_cycle.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 
@@ -80,7 +80,8 @@ std::size_t Owners::area_bytes(const RingConfig& config) noexcept {
 bool Owners::put(const Ring& ring, OwnerMode mode, std::span<const OwnedRange> ranges,
                  bool has_canaries) {
     RMEM_CHECK(mode != OwnerMode::off);
-    const ByteLock held = lock_life_cycle(ring);
+    const ByteLock held =
+        life_cycle_lock(ring.segment(), ring.segment_name(), Deadline::in(kDefaultJoinTimeoutNs));
     if (mode_of(ring) != OwnerMode::off) return false;
     const std::size_t user_bytes = ring.config().user_bytes;
     std::byte* const place = ring.segment().data() + SegmentLayout(ring.config()).owners;

@@ -3,6 +3,7 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/process.hpp"
+#include "rmem/ring/life_cycle.hpp"
 #include "rmem/ring/ring.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/twin.hpp"
@@ -26,7 +27,6 @@ bool has_ended(const RankSlot& slot) noexcept {
 
 namespace {
 
-constexpr std::int64_t kDyingNs = 200'000'000;
 constexpr std::chrono::microseconds kDyingPause{500};
 
 Error rank_taken(const RingConfig& config, unsigned rank, const RankSlot& slot) {

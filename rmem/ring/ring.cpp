@@ -8,6 +8,7 @@
 #include "rmem/ring/interrupts.hpp"
 #include "rmem/ring/joining.hpp"
 #include "rmem/ring/leaving_at_exit.hpp"
+#include "rmem/ring/life_cycle.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
@@ -41,7 +42,6 @@ constexpr std::uint64_t kFirstTwinByte = kFirstRankByte + kMaxSeats;  // who kee
 
 static_assert(sizeof(SegmentHeader) <= kSegmentHeaderBytes);
 constexpr std::int64_t kLockNs = 1'000'000'000;  // others hold the life-cycle byte for less
-constexpr std::int64_t kDyingNs = 100'000'000;   // the kernel takes a killed process down in less
 
 /// Between two tries: longer and longer, since a crowd that waits takes the processors from the one
 /// that it waits for.
@@ -169,7 +169,8 @@ std::optional<ByteLock> try_life_cycle_lock(const Segment& segment) {
     return segment.try_lock(kLifeCycleByte);
 }
 
-/// The lock under which a ring is made, joined and removed.
+}  // namespace
+
 ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadline deadline) {
     for (RetryPause pause;; pause.sleep()) {
         if (auto lock = try_life_cycle_lock(segment)) return std::move(*lock);
@@ -182,6 +183,8 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
         }
     }
 }
+
+namespace {
 
 /// Whether only the dead have to do with a segment, seen with its life-cycle lock held: a ring
 /// whose members died, of whatever version, or one whose maker died before it was one. What is

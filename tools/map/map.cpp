@@ -126,17 +126,12 @@ void add_row(Table& table, const maps::Map& map, const std::string& name, std::u
 
 /// And what it is made of.
 void add_whole(Table& table, const maps::Map& map, const std::string& path) {
-    const auto place = map.find(path);
-    if (!place) {
-        throw rmem::Error(rmem::Errc::bad_map,
-                          fmt::format("there is no '{}' in the map{}; `rmem map show` lists all",
-                                      path, map.nearest(path)));
-    }
-    maps::Variable one = *place->leaf;
-    one.type = place->type;
-    one.owner = place->variable->owner;
-    add_row(table, map, path, place->offset, one);
-    if (one.type.is_array || place->field != nullptr) return;
+    const maps::Place place = map.at(path);
+    maps::Variable one = *place.leaf;
+    one.type = place.type;
+    one.owner = place.variable->owner;
+    add_row(table, map, path, place.offset, one);
+    if (one.type.is_array || place.field != nullptr) return;
     for (const maps::Field& field : one.fields) {
         const unsigned last = field.first + field.bits - 1;
         table.add({"", path + "." + field.name,

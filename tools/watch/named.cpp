@@ -27,12 +27,6 @@ maps::SharedMap map_for(const rmem::Ring& ring, const std::string& name) {
                     name, ring.config().name));
 }
 
-[[noreturn]] void refuse_name(const maps::Map& map, const std::string& name) {
-    throw rmem::Error(rmem::Errc::bad_map,
-                      fmt::format("there is no '{}' in the map{}; `rmem map show` lists all", name,
-                                  map.nearest(name)));
-}
-
 Meant at_offset(const GivenPlace& given, std::uint64_t offset, const rmem::Ring& ring) {
     const CellType type = given.type();
     check_alignment(type, maps::name_of(type), offset);
@@ -115,15 +109,11 @@ Meant meant_by(const GivenPlace& given, const rmem::Ring& ring) {
     if (!maps::is_path(given.place))
         return at_offset(given, size_option("OFFSET", given.place), ring);
     const maps::SharedMap map = map_for(ring, given.place);
-    if (!given.as.empty()) {
-        const auto place = map->find(given.place);
-        if (!place) refuse_name(*map, given.place);
-        return at_offset(given, place->offset, ring);
-    }
+    const std::uint64_t place = map->at(given.place).offset;
+    if (!given.as.empty()) return at_offset(given, place, ring);
     const std::uint64_t most =
         std::min<std::uint64_t>(given.count.value_or(kMostLeaves + 1), kMostLeaves + 1);
     Meant meant{map, maps::leaves_of(*map, given.place, static_cast<std::size_t>(most))};
-    if (meant.leaves.empty()) refuse_name(*map, given.place);
     if (meant.leaves.size() > kMostLeaves) {
         throw UsageError(fmt::format("'{}' has more than {} values; give COUNT, or a part of it",
                                      given.place, kMostLeaves));
@@ -134,10 +124,7 @@ Meant meant_by(const GivenPlace& given, const rmem::Ring& ring) {
 std::uint64_t offset_option(const std::string& option, const std::string& text,
                             const rmem::Ring& ring) {
     if (!maps::is_path(text)) return size_option(option, text);
-    const maps::SharedMap map = map_for(ring, text);
-    const auto place = map->find(text);
-    if (!place) refuse_name(*map, text);
-    return place->offset;
+    return map_for(ring, text)->at(text).offset;
 }
 
 }  // namespace tools
